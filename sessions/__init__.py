@@ -1,0 +1,1 @@
+"""What is kept: events, the store, resume, export."""

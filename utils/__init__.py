@@ -1,0 +1,1 @@
+"""Small shared words: settings, errors, models, prompts, the Docker engine."""

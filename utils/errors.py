@@ -1,0 +1,65 @@
+"""The errors of the program, drawn as a tree.
+
+Every one carries what happened (its message) and what to do (`hint`); an interface shows both on one line and never a
+traceback.
+"""
+
+from __future__ import annotations
+
+
+class RoundtableError(Exception):
+    """Something that the user can be told in one line.
+
+    `message` says what happened, `hint` what to do about it. `exit_status` is the status the program ends with when
+    nothing handles the error.
+    """
+
+    exit_status = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class ConfigurationError(RoundtableError):
+    """A setting, a file of settings, a prompt or an argument that cannot be used."""
+
+    exit_status = 2
+
+
+class ModelError(RoundtableError):
+    """The model could not be reached, refused, or answered nothing usable after the retries."""
+
+
+class ContextLengthError(ModelError):
+    """The request was longer than the model takes."""
+
+
+class SandboxError(RoundtableError):
+    """The sandbox itself failed. Never a program's own failure, never shown as its output, never retried by itself."""
+
+
+class ImageMissingError(SandboxError):
+    """The sandbox image is not there."""
+
+
+class NotApprovedError(RoundtableError):
+    """The gate was asked for code that nobody approved, or approved otherwise."""
+
+
+class StoreError(RoundtableError):
+    """The session store could not be read or written."""
+
+
+class SessionBusyError(StoreError):
+    """Another program holds the session."""
+
+
+class EndOfInputError(RoundtableError):
+    """The input ended at a question: nobody is there to answer."""
+
+    exit_status = 130
