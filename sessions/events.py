@@ -80,8 +80,8 @@ class MessageEvent(EventBase):
     text: str
     thought: str = ""
     """Reasoning that the model showed: never parsed, never run."""
-    kind: Literal["words", "pass", "result", "feedback"] = "words"
-    """`pass`: the agent had nothing to do in this round."""
+    kind: Literal["words", "pass", "review", "result", "feedback"] = "words"
+    """`pass`: nothing to do in this round; `review` and `result`: an account of the review or execution events before."""
     blocks: tuple[BlockInfo, ...] = ()
     unsupported: tuple[str, ...] = ()
     unterminated: bool = False

@@ -1,0 +1,1 @@
+"""Who speaks: the code generator, the safety reviewer, the code executor and the user proxy."""
