@@ -49,6 +49,8 @@ class EventBase(BaseModel):
     session: str = ""
     source: str
     """Name of the agent, `user` or `program`."""
+    redacted: bool = False
+    """Secrets were replaced by a mark before it was recorded; digests are still those of the true bytes."""
 
 
 class TaskEvent(EventBase):
@@ -130,7 +132,7 @@ class AnswerEvent(EventBase):
     decision: str
     text: str = ""
     digests: tuple[str, ...] = ()
-    """Digests that the answer lets run; for an edit, the digest of the new bytes."""
+    """Digests that the answer lets run. An edit lets nothing run: its new digest stands in `details`."""
     details: dict[str, Any] = {}
 
 
