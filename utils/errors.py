@@ -39,6 +39,14 @@ class ContextLengthError(ModelError):
     """The request was longer than the model takes."""
 
 
+class RequestRefusedError(ModelError):
+    """The endpoint does not take the request as it is: a parameter or a response format that it does not know."""
+
+
+class StreamBrokenError(ModelError):
+    """The answer broke off after a part of it was shown. The turn may be tried again, from the state before it."""
+
+
 class SandboxError(RoundtableError):
     """The sandbox itself failed. Never a program's own failure, never shown as its output, never retried by itself."""
 

@@ -1,0 +1,91 @@
+"""Settings from a YAML file, with errors that name the file, the line and the key."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from utils.errors import ConfigurationError
+
+T = TypeVar("T", bound=BaseModel)
+
+Lines = dict[tuple[str, ...], int]
+"""Line of each key, from 1, by the path that leads to it."""
+
+
+def read_settings(path: Path, model: type[T]) -> T:
+    """Read a YAML file into a pydantic model. Raises `ConfigurationError` of one line: file, line, key, what to do."""
+    text = _read(path)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        lines = dict(_lines(node, (), path)) if node is not None else {}
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise ConfigurationError(
+            f"{path}{line} is not valid YAML: {error.problem or error.context}.", "Mend that line."
+        ) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigurationError(f"{path} is not valid YAML: {str(error).splitlines()[0]}.", "Mend it.") from error
+    try:
+        return model.model_validate({} if data is None else data)
+    except ValidationError as error:
+        raise _explain(error, path, lines, model) from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"{path} is missing.", "Put it back, from the project's repository.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}.", "Make it a readable UTF-8 file.") from error
+
+
+def _lines(node: yaml.Node, path: tuple[str, ...], file: Path) -> Iterator[tuple[tuple[str, ...], int]]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = str(key.value)
+            line = key.start_mark.line + 1
+            if name in seen and name != "<<":
+                raise ConfigurationError(f"{file}:{line}: the key '{name}' is there twice.", "Keep one of them.")
+            seen.add(name)
+            yield (*path, name), line
+            yield from _lines(value, (*path, name), file)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield (*path, str(index)), value.start_mark.line + 1
+            yield from _lines(value, (*path, str(index)), file)
+
+
+def _explain(error: ValidationError, path: Path, lines: Lines, model: type[BaseModel]) -> ConfigurationError:
+    first = error.errors(include_url=False)[0]
+    place = tuple(str(part) for part in first["loc"] if part != "[key]")
+    line = next((lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in lines), 0)
+    where = f"{path}:{line}" if line else str(path)
+    key = ".".join(place)
+    if first["type"] == "extra_forbidden":
+        known = _keys(model, place[:-1])
+        close = difflib.get_close_matches(place[-1], known, n=1)
+        hint = f"Did you mean '{close[0]}'?" if close else f"Known keys: {', '.join(known)}."
+        return ConfigurationError(f"{where}: unknown key '{key}'.", hint)
+    reason = str(first["msg"]).removeprefix("Value error, ")
+    if not key:
+        return ConfigurationError(f"{where}: {reason}.", "See the comments in the file as it was shipped.")
+    return ConfigurationError(f"{where}: '{key}': {reason}.", "Mend that line.")
+
+
+def _keys(model: type[BaseModel], place: tuple[str, ...]) -> list[str]:
+    """Known keys where `place` leads: through fields, and through mappings by name."""
+    current: Any = model
+    for part in place:
+        fields = getattr(current, "model_fields", {})
+        current = fields[part].annotation if part in fields else (get_args(current) or (None,))[-1]
+    return sorted(getattr(current, "model_fields", ()))
