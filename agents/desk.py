@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from autogen_core import CancellationToken
 
-from sessions.events import EventBase
+from sessions.events import EventBase, QuestionEvent
 from sessions.progress import Progress
 from sessions.questions import Answer, Ask, Question
 from utils.settings import AskPolicy
@@ -43,8 +43,21 @@ class Desk:
         return self.ask is not None and self.ask_policy != "never"
 
     async def put(self, question: Question, token: CancellationToken) -> Answer:
-        """Ask the human and wait. Raises `EndOfInputError`; cancelled with the token."""
+        """Record the question, ask the human and wait. Raises `EndOfInputError`; cancelled with the token."""
         assert self.ask is not None  # callers look at `ask` first: no human means not approved
+        self.emit(
+            QuestionEvent(
+                source=question.source,
+                id=question.id,
+                kind=question.kind,
+                text=question.text,
+                message=question.message,
+                options=question.options,
+                digests=tuple(block.digest for block in question.blocks),
+                blocks=tuple(asdict(block) for block in question.blocks),
+                details=question.details,
+            )
+        )
         return await linked(self.ask(question), token)
 
     async def guard(self, turn: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 
@@ -24,9 +24,10 @@ def passing(source: str) -> TextMessage:
     return say(source, "(pass)", "pass")
 
 
-def kind_of(message: BaseChatMessage) -> str:
+def kind_of(message: BaseChatMessage) -> MessageKind:
     """Tell what a message is for; a message of an agent that knows nothing of kinds is `words`."""
-    return message.metadata.get("kind", "words")
+    kind = message.metadata.get("kind")
+    return next((known for known in get_args(MessageKind) if known == kind), "words")
 
 
 def for_the_generator(messages: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:

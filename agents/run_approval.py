@@ -1,0 +1,305 @@
+"""Who lets the blocks of a proposal run: the reviewer's verdict, the policy, and the human where the policy says so."""
+
+from __future__ import annotations
+
+import difflib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from autogen_core import CancellationToken
+
+from agents.parts import Parts
+from agents.task_state import Block, Proposal
+from safety.code_blocks import CodeBlock
+from safety.verdicts import BlockReview, Review
+from sessions.events import AnswerEvent, ApprovalEvent
+from sessions.questions import Answer, AskedBlock, Decision, Question
+
+SOURCE = "code_executor"
+CONFIRM_CHARS = 6
+"""Characters of the digest that a human types to override a denial."""
+
+By = Literal["policy", "human", "override", "standing"]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What was decided about one block."""
+
+    block: CodeBlock
+    approved: bool
+    denied: bool = False
+    """The reviewer's denial stands, or nobody could be asked; a human's refusal is neither approved nor denied."""
+    reason: str = ""
+    change: str = ""
+    """Unified diff of the human's edit; empty where there was none."""
+
+
+class RunApproval:
+    """Decides about one proposal, once. Everything is asked before anything runs."""
+
+    def __init__(self, parts: Parts, proposal: Proposal, token: CancellationToken) -> None:
+        self._parts = parts
+        self._proposal = proposal
+        self._token = token
+        self._blocks = list(proposal.to_run)
+        self._originals = {block.index: block.code for block in self._blocks}
+        self._edits: dict[int, str] = {}
+        self._edited: set[int] = set()
+
+    async def decide(self) -> list[Ruling]:
+        """Return the rulings in order, up to and with the first block that may not run.
+
+        Raises `EndOfInputError` when the input ends at a question; cancelled with the token.
+        """
+        rulings: list[Ruling] = []
+        while len(rulings) < len(self._blocks):
+            rest = self._blocks[len(rulings) :]
+            run = self._leading(rest)
+            rulings += await self._decide_run(run) if run else [await self._decide_denied(rest[0])]
+            if not rulings[-1].approved:
+                break
+        return rulings
+
+    def _leading(self, blocks: Sequence[CodeBlock]) -> list[CodeBlock]:
+        """Return the blocks before the first denied one."""
+        leading: list[CodeBlock] = []
+        for block in blocks:
+            if self._review(block).verdict == "deny":
+                break
+            leading.append(block)
+        return leading
+
+    async def _decide_run(self, blocks: list[CodeBlock]) -> list[Ruling]:
+        """Approve what needs no human, ask about the rest. An edit starts the question anew."""
+        while True:
+            asked = [block for block in blocks if self._needs_human(block)]
+            if not asked:
+                return [self._approve(block, self._by(block)) for block in blocks]
+            if not self._parts.desk.human_at_runs:
+                return self._without_human(blocks, asked[0])
+            question = self._question(asked)
+            answer = await self._parts.desk.put(question, self._token)
+            if answer.decision == "edit":
+                blocks = await self._edit(question, answer, blocks)
+                continue
+            answers = self._one_each(answer, asked)
+            self._record(question, answer, [b.digest for b in asked if answers[b.index].decision in ("yes", "always")])
+            return self._apply(blocks, answers)
+
+    def _apply(self, blocks: Sequence[CodeBlock], answers: dict[int, Answer]) -> list[Ruling]:
+        rulings: list[Ruling] = []
+        for block in blocks:
+            answer = answers.get(block.index)
+            if answer is None:
+                rulings.append(self._approve(block, self._by(block)))
+            elif answer.decision in ("yes", "always"):
+                if answer.decision == "always":
+                    self._parts.gate.approve_always(block.digest)
+                rulings.append(self._approve(block, "human"))
+            else:
+                return [*rulings, self._refused(block, answer.text)]
+        return rulings
+
+    async def _decide_denied(self, block: CodeBlock) -> Ruling:
+        """Uphold a denial, or let a human who has seen the whole code override it, where that may be asked."""
+        review = self._review(block)
+        denied = Ruling(block, approved=False, denied=True, reason=review.reason)
+        if not self._may_override():
+            return denied
+        question = Question(
+            id=uuid.uuid4().hex,
+            kind="override",
+            text=(
+                f"Block {block.index + 1} ({block.language}) was denied. To run exactly these bytes once all the same, "
+                f"read the whole code and type the first {CONFIRM_CHARS} characters of its digest."
+            ),
+            source=SOURCE,
+            message=self._proposal.message,
+            blocks=(self._asked(block),),
+            options=("yes", "no"),
+        )
+        answer = await self._parts.desk.put(question, self._token)
+        confirmed = (
+            answer.decision == "yes"
+            and answer.shown_whole
+            and answer.confirm.strip().lower() == block.digest[:CONFIRM_CHARS]
+        )
+        self._record(question, answer, [block.digest] if confirmed else [])
+        if confirmed:
+            return self._approve(block, "override")
+        if answer.text.strip():
+            return self._refused(block, answer.text)
+        return denied
+
+    def _may_override(self) -> bool:
+        """Tell whether a human may be asked about a denial: when it makes the team stuck, or under `--ask always`."""
+        desk, state = self._parts.desk, self._parts.state
+        if not desk.human_at_runs:
+            return False
+        return desk.ask_policy == "always" or state.denials >= 1 or state.mends >= self._parts.retries
+
+    def _review(self, block: CodeBlock) -> BlockReview:
+        review = self._parts.state.review_of(block.index)
+        if review is not None and review.digest == block.digest:
+            return review
+        return BlockReview(
+            index=block.index,
+            language=block.language,
+            digest=block.digest,
+            verdict="deny",
+            reason="This block was never reviewed.",
+            by="nobody",
+        )
+
+    def _needs_human(self, block: CodeBlock) -> bool:
+        if block.index in self._edited or block.digest in self._parts.state.ask_again:
+            return True
+        if self._parts.gate.is_standing(block.digest):
+            return False
+        return self._review(block).verdict == "ask" or self._parts.desk.ask_policy == "always"
+
+    def _by(self, block: CodeBlock) -> By:
+        return "standing" if self._parts.gate.is_standing(block.digest) else "policy"
+
+    def _without_human(self, blocks: Sequence[CodeBlock], first: CodeBlock) -> list[Ruling]:
+        review = self._review(first)
+        if review.by == "nobody":
+            self._parts.state.end("error", f"{review.reason} Nobody is there to decide instead.")
+        before = [self._approve(block, self._by(block)) for block in blocks if block.index < first.index]
+        why = "--ask never is set" if self._parts.desk.ask is not None else "nobody is there to ask"
+        reason = f"It needs a human's yes, and {why}: {review.reason}"
+        if first.digest in self._parts.state.ask_again:
+            reason = f"Its last run was interrupted, so it needs a human's yes, and {why}."
+        return [*before, Ruling(first, approved=False, denied=True, reason=reason)]
+
+    def _approve(self, block: CodeBlock, by: By) -> Ruling:
+        state, gate = self._parts.state, self._parts.gate
+        gate.approve(self._proposal.message, block.index, block.digest, by)
+        self._parts.desk.emit(
+            ApprovalEvent(
+                source=SOURCE,
+                message=self._proposal.message,
+                index=block.index,
+                digest=block.digest,
+                by=by,
+                policy=self._parts.sandbox.info.policy,
+            )
+        )
+        state.approved = {**state.approved, block.language: block.code}
+        state.ask_again = tuple(digest for digest in state.ask_again if digest != block.digest)
+        return Ruling(block, approved=True, change=self._edits.get(block.index, ""))
+
+    def _refused(self, block: CodeBlock, reason: str) -> Ruling:
+        return Ruling(block, approved=False, reason=reason.strip(), change=self._edits.get(block.index, ""))
+
+    async def _edit(self, question: Question, answer: Answer, blocks: list[CodeBlock]) -> list[CodeBlock]:
+        """Take the human's new bytes, have them judged at once, and return the blocks to ask about."""
+        old = next((block for block in blocks if block.index == answer.index), None)
+        if old is None or not answer.code.strip():
+            self._record(question, answer, [])
+            return blocks
+        new = self._parts.gate.edit(self._proposal.message, old.index, answer.code)
+        self._record(question, answer, [], new.digest)
+        self._edited.add(new.index)
+        self._edits[new.index] = _diff(self._originals[new.index], new.code)
+        self._blocks[self._blocks.index(old)] = new
+        self._replace_in_state(new)
+        await self._judge_again(new)
+        return [new if block.index == new.index else block for block in blocks]
+
+    def _replace_in_state(self, new: CodeBlock) -> None:
+        edited = Block(index=new.index, language=new.language, code=new.code, line=new.line)
+        self._proposal = self._proposal.model_copy(
+            update={"blocks": tuple(edited if b.index == new.index else b for b in self._proposal.blocks)}
+        )
+        self._parts.state.proposal = self._proposal
+
+    async def _judge_again(self, block: CodeBlock) -> None:
+        state = self._parts.state
+        review, event = await self._parts.review.judge(
+            self._proposal.message, [block], task=state.task, feedback=state.feedback, token=self._token
+        )
+        assert state.review is not None
+        state.review = Review(
+            message=self._proposal.message,
+            blocks=tuple(review.blocks[0] if b.index == block.index else b for b in state.review.blocks),
+        )
+        self._parts.desk.emit(event)
+
+    def _question(self, asked: Sequence[CodeBlock]) -> Question:
+        denied = [block for block in asked if self._review(block).verdict == "deny"]
+        options: tuple[Decision, ...] = ("no", "edit") if denied else ("yes", "no", "edit", "always")
+        if len(asked) > 1 and not denied:
+            options = (*options, "each")
+        return Question(
+            id=uuid.uuid4().hex,
+            kind="run",
+            text=self._sentence(asked, denied),
+            source=SOURCE,
+            message=self._proposal.message,
+            blocks=tuple(self._asked(block) for block in self._blocks),
+            options=options,
+            details={"asked": [block.index for block in asked]},
+        )
+
+    def _sentence(self, asked: Sequence[CodeBlock], denied: Sequence[CodeBlock]) -> str:
+        if denied:
+            return f"The edited block {denied[0].index + 1} is denied: edit it again, or refuse it."
+        info = self._parts.sandbox.info
+        names = " and ".join(f"block {block.index + 1} ({block.language})" for block in asked)
+        network = "no network" if info.network == "none" else f"network: {info.network}"
+        memory = f", {info.limits['memory']} of memory" if "memory" in info.limits else ""
+        again = ""
+        if any(block.digest in self._parts.state.ask_again for block in asked):
+            again = " Its last run was interrupted, and what it did until then is not known."
+        bytes_ = "these exact bytes" if len(asked) == 1 else "exactly these bytes"
+        return f"Run {names}? A yes runs {bytes_} once in the sandbox ({network}{memory}, {info.timeout_s} s).{again}"
+
+    def _asked(self, block: CodeBlock) -> AskedBlock:
+        review = self._review(block)
+        return AskedBlock(
+            index=block.index,
+            language=block.language,
+            code=block.code,
+            digest=block.digest,
+            verdict=review.verdict,
+            reason=review.reason,
+            findings=tuple(finding.model_dump() for finding in review.findings),
+            previous=self._parts.state.approved.get(block.language, ""),
+        )
+
+    def _one_each(self, answer: Answer, asked: Sequence[CodeBlock]) -> dict[int, Answer]:
+        """Spread an answer over the asked blocks. What is not clearly a yes is a no."""
+        if answer.decision == "each":
+            given = dict(zip((block.index for block in asked), answer.each, strict=False))
+        else:
+            given = {block.index: answer for block in asked}
+        return {block.index: self._plain(given.get(block.index, Answer("no")), block) for block in asked}
+
+    def _plain(self, answer: Answer, block: CodeBlock) -> Answer:
+        if answer.decision == "text" and answer.text.strip().lower() in ("approve", "yes", "y"):
+            answer = Answer("yes")
+        if answer.decision in ("yes", "always") and self._review(block).verdict != "deny":
+            return answer
+        return replace(answer, decision="no")
+
+    def _record(self, question: Question, answer: Answer, digests: Sequence[str], edited: str = "") -> None:
+        self._parts.desk.emit(
+            AnswerEvent(
+                source="user",
+                question=question.id,
+                kind=question.kind,
+                decision=answer.decision,
+                text=answer.text,
+                digests=tuple(digests),
+                details={"edited": edited} if edited else {},
+            )
+        )
+
+
+def _diff(old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), "proposed", "edited", lineterm="")
+    return "\n".join(lines)

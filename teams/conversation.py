@@ -1,0 +1,390 @@
+"""A conversation: tasks, one after the other, each driven one agent's turn at a time to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agents.code_generator_agent import CodeGeneratorAgent
+from agents.parts import Parts
+from agents.user_proxy_agent import NAME as USER_PROXY
+from sandbox.base import Sandbox, SandboxInfo
+from sessions.events import (
+    ErrorEvent,
+    Event,
+    EventBase,
+    ExecutionEvent,
+    NoticeEvent,
+    ReviewEvent,
+    StopEvent,
+    StopReason,
+    TaskEvent,
+    Usage,
+)
+from sessions.progress import Progress, Step
+from sessions.questions import Ask
+from sessions.store import Store
+from teams.turn import TurnCancelledError, TurnRunner
+from utils.errors import ContextLengthError, EndOfInputError, ModelError, RoundtableError, StoreError, StreamBrokenError
+from utils.settings import AskPolicy, Settings
+
+TURN_TRIES = 3
+"""Times that a turn is tried whose stream broke off."""
+
+
+class Listener(Protocol):
+    """What an interface is to the conversation."""
+
+    def on_event(self, event: Event) -> None:
+        """Show an event. It is already recorded."""
+        ...
+
+    def on_progress(self, progress: Progress) -> None:
+        """Show what happens between two events."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConversationInfo:
+    """What a banner says."""
+
+    model: str
+    sandbox: SandboxInfo
+    edited_prompts: tuple[str, ...]
+    """Names of the agents whose prompt is not as shipped."""
+    work_dir: Path
+    session: str
+    ask: AskPolicy
+
+
+class ModelChoice(Protocol):
+    """Which models answer; can be changed between two turns."""
+
+    @property
+    def label(self) -> str:
+        """Profile and model, for people."""
+        ...
+
+    @property
+    def usage(self) -> Usage:
+        """All calls so far, those of models that were swapped out included."""
+        ...
+
+    @property
+    def cost(self) -> float:
+        """What the calls cost by the prices of models.yaml; 0 where there are none."""
+        ...
+
+    def choose(self, name: str) -> str:
+        """Let a profile or model answer from the next turn on. Returns its label. Raises `ConfigurationError`."""
+        ...
+
+    def fall_back(self) -> str:
+        """Let the fallback profile take over; its label, or empty when there is none or it already answers."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+@dataclass
+class Wiring:
+    """What a conversation is made of; `teams.assembly` builds it."""
+
+    settings: Settings
+    session: str
+    store: Store
+    listener: Listener
+    ask: Ask | None
+    sandbox: Sandbox
+    models: ModelChoice
+    make_parts: Callable[[Conversation], Parts]
+    edited_prompts: Callable[[], tuple[str, ...]]
+    files: Iterable[Path] = field(default=())
+
+
+class Conversation:
+    """One session's conversation. Not safe for concurrent `run` calls."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self.session = wiring.session
+        self.ask: Ask | None = wiring.ask
+        self.ask_policy: AskPolicy = wiring.settings.ask
+        self.last_task = ""
+        self.last_review: ReviewEvent | None = None
+        self._turns = TurnRunner(lambda: wiring.make_parts(self))
+        self._blocks_run = 0
+        self._files_in = False
+        self._starting: asyncio.Task[None] | None = None
+        self._cancelled = asyncio.Event()
+        self._closed = False
+
+    @property
+    def work_dir(self) -> Path:
+        """Directory of the host where files come back."""
+        return self._wiring.sandbox.work_dir
+
+    @property
+    def info(self) -> ConversationInfo:
+        """What a banner says, as of now."""
+        return ConversationInfo(
+            model=self._wiring.models.label,
+            sandbox=self._wiring.sandbox.info,
+            edited_prompts=self._wiring.edited_prompts(),
+            work_dir=self.work_dir,
+            session=self.session,
+            ask=self.ask_policy,
+        )
+
+    @property
+    def usage(self) -> Usage:
+        """Model calls and tokens of this program's part of the session."""
+        return self._wiring.models.usage
+
+    async def start(self) -> None:
+        """Begin to start the sandbox, in the background. What goes wrong surfaces at the next `run`."""
+        self._begin_start()
+
+    async def run(self, task: str) -> StopEvent:
+        """Run one task to its end. A later call goes on in the same conversation.
+
+        What goes wrong is an `ErrorEvent` and a `StopEvent` with the reason `error`; only a program that is being ended
+        (`asyncio.CancelledError`) goes through.
+        """
+        self.last_task = task
+        return await self._drive(task)
+
+    async def resume(self) -> StopEvent | None:
+        """Go on with a task that broke off, from the last turn that was saved. None where the last task has ended."""
+        saved = self._wiring.store.load_turn(self.session)
+        events = list(self._wiring.store.events(self.session))
+        tasks = [event for event in events if isinstance(event, TaskEvent)]
+        reviews = [event for event in events if isinstance(event, ReviewEvent)]
+        self.last_task = tasks[-1].text if tasks else ""
+        self.last_review = reviews[-1] if reviews else None
+        if saved is not None:
+            self._turns.state, _ = saved
+        ended = bool(events) and isinstance(events[-1], StopEvent) and not _goes_on(events[-1])
+        if not tasks or ended:
+            return None
+        self._report_interrupted()
+        begun = saved is not None and any(event.seq > tasks[-1].seq and event.seq <= saved[1] for event in events)
+        return await self._drive(None if begun else self.last_task, again=True)
+
+    def cancel(self) -> None:
+        """Stop the block, model call or question of this turn; `run` then returns a stop with `interrupted`."""
+        self._cancelled.set()
+        self._turns.cancel()
+
+    def set_model(self, name: str) -> str:
+        """Let another model answer from the next turn on. Returns its label. Raises `ConfigurationError`."""
+        label = self._wiring.models.choose(name)
+        self._turns.discard()
+        return label
+
+    def set_ask(self, policy: AskPolicy) -> None:
+        """Change when the human is asked, at once."""
+        self.ask_policy = policy
+        self._turns.parts.desk.ask_policy = policy
+
+    async def close(self) -> None:
+        """Remove the sandbox, close the connections, let go of the session. Harmless when repeated."""
+        if self._closed:
+            return
+        self._closed = True
+        self.cancel()
+        try:
+            if self._starting is not None:
+                await asyncio.wait([self._starting])
+            await self._wiring.sandbox.stop()
+        finally:
+            await self._wiring.models.close()
+            self._wiring.store.release(self.session)
+
+    def emit(self, event: EventBase) -> None:
+        """Record an event, then show it: what was shown is never lost. Raises `StoreError`."""
+        recorded = self._wiring.store.append(self.session, event)  # type: ignore[arg-type]  # EventBase: the union's base
+        if isinstance(recorded, ReviewEvent):
+            self.last_review = recorded
+        elif isinstance(recorded, ExecutionEvent):
+            self._blocks_run += 1
+        self._wiring.listener.on_event(recorded)
+
+    async def _drive(self, task: str | None, *, again: bool = False) -> StopEvent:
+        started, before, self._blocks_run = time.monotonic(), self.usage, 0
+        self._cancelled.clear()
+        try:
+            if task is not None and not again:
+                self.emit(TaskEvent(source="user", text=task, model=self._wiring.models.label))
+            reason, text = await self._turns_of(task)
+        except TurnCancelledError:
+            reason, text = "interrupted", "Interrupted; nothing more of this turn runs."
+        except EndOfInputError as error:
+            reason, text = "interrupted", str(error)
+        except RoundtableError as error:
+            self._tell(ErrorEvent(source="program", kind=type(error).__name__, text=error.message, hint=error.hint))
+            reason, text = "error", str(error)
+        return self._stop(reason, text, before, time.monotonic() - started)
+
+    async def _turns_of(self, task: str | None) -> tuple[StopReason, str]:
+        """Take turns until the task ends."""
+        await self._sandbox_ready()
+        if task is not None:
+            await self._turns.ready()
+            self._turns.first_speaker_next()
+        for _ in range(self._wiring.settings.max_turns):
+            if self._cancelled.is_set():
+                raise TurnCancelledError
+            await self._turn(task)
+            task = None
+            state = self._turns.parts.state
+            if state.stop is not None:
+                return state.stop, state.stop_text
+            limit = self._limit()
+            if limit:
+                return "limit", limit
+        turns = self._wiring.settings.max_turns
+        return "limit", f"The task took {turns} turns, the limit of --max-turns."
+
+    def _begin_start(self) -> asyncio.Task[None]:
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start_sandbox())
+            # Asked for before it is needed: nobody may be waiting when it fails.
+            self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._starting
+
+    async def _sandbox_ready(self) -> None:
+        """Wait until the sandbox is started; a cancel ends the waiting, not the start."""
+        starting = self._begin_start()
+        cancelled = asyncio.create_task(self._cancelled.wait())
+        try:
+            await asyncio.wait({starting, cancelled}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            cancelled.cancel()
+        if not starting.done():
+            raise TurnCancelledError
+        if starting.exception() is not None:
+            self._starting = None
+        await starting
+
+    async def _start_sandbox(self) -> None:
+        progress = self._wiring.listener.on_progress
+        progress(Step("program", "starting sandbox", "started"))
+        started = time.monotonic()
+        await self._wiring.sandbox.start()
+        progress(Step("program", "starting sandbox", "ended", duration_s=time.monotonic() - started))
+        if not self._files_in:
+            left_out = await self._wiring.sandbox.put_files(list(self._wiring.files))
+            self._files_in = True
+            if left_out:
+                self._notice("files", f"Not copied in: {'; '.join(left_out)}")
+
+    async def _turn(self, task: str | None) -> None:
+        """Run one turn, again where that helps: a stream that broke off, a request too long, a model that is down."""
+        tries = 0
+        while True:
+            try:
+                await self._turns.run(task)
+                self._save()
+                return
+            except StreamBrokenError as error:
+                tries += 1
+                if tries >= TURN_TRIES and not self._fall_back(error):
+                    raise
+                self._notice("retry", f"{error.message} Nothing of it was run; the turn is tried again.")
+            except ContextLengthError as error:
+                if not await self._shorten():
+                    raise
+                self._notice("shortened", f"{error.message} Older turns were left out; the turn is tried again.")
+            except RoundtableError as error:
+                if isinstance(error, StoreError) or not self._fall_back(error):
+                    raise
+
+    def _save(self) -> None:
+        if self._turns.state is not None:
+            self._wiring.store.save_turn(self.session, self._turns.state)
+
+    async def _shorten(self) -> bool:
+        """Halve the generator's context in the saved state."""
+        team = await self._turns.ready()
+        generator = next((m for m in team.members if isinstance(m, CodeGeneratorAgent)), None)
+        if generator is None or not generator.shorten_context():
+            return False
+        self._turns.state = dict(await team.save_state())
+        return True
+
+    def _fall_back(self, error: RoundtableError) -> bool:
+        if not isinstance(error, ModelError):
+            return False
+        label = self._wiring.models.fall_back()
+        if not label:
+            return False
+        self._turns.discard()
+        self._notice("fallback", f"{error.message} {label} takes over.")
+        return True
+
+    def _limit(self) -> str:
+        settings, usage = self._wiring.settings, self.usage
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        if settings.max_tokens and tokens >= settings.max_tokens:
+            return f"{tokens} tokens are used, the limit of --max-tokens is {settings.max_tokens}."
+        cost = self._wiring.models.cost
+        if settings.max_cost and cost >= settings.max_cost:
+            return f"The calls cost {cost:.4f}, the limit of --max-cost is {settings.max_cost:g}."
+        return ""
+
+    def _report_interrupted(self) -> None:
+        """Say which runs broke off: each needs a human's approval now. What stopped the task stops it no more."""
+        runs = self._wiring.store.interrupted(self.session).runs
+        for run in runs:
+            self._notice(
+                "interrupted",
+                f"The run of block {run.index + 1} ({run.digest[:6]}) was interrupted. It is not run again by itself.",
+            )
+        digests = tuple(run.digest for run in runs)
+        if self._turns.state is not None:
+            task = self._turns.state["agent_states"]["code_executor"]["agent_state"]["task"]
+            task["stop"] = None
+            task["ask_again"] = list(dict.fromkeys((*task["ask_again"], *digests)))
+
+    def _notice(self, kind: str, text: str) -> None:
+        self.emit(NoticeEvent(source="program", kind=kind, text=text))
+
+    def _stop(self, reason: StopReason, text: str, before: Usage, duration_s: float) -> StopEvent:
+        now = self.usage
+        event = StopEvent(
+            source=USER_PROXY if reason == "approved" else "program",
+            reason=reason,
+            text=text,
+            usage=Usage(
+                prompt_tokens=now.prompt_tokens - before.prompt_tokens,
+                completion_tokens=now.completion_tokens - before.completion_tokens,
+                calls=now.calls - before.calls,
+            ),
+            duration_s=round(duration_s, 3),
+            blocks_run=self._blocks_run,
+            work_dir=str(self.work_dir) if self._files_in else "",
+        )
+        self._tell(event)
+        return event
+
+    def _tell(self, event: StopEvent | ErrorEvent) -> None:
+        """Show the last words even when the store can take no more."""
+        try:
+            self.emit(event)
+        except StoreError as error:
+            if event.type != "error" or event.kind != "StoreError":
+                told = ErrorEvent(source="program", kind="StoreError", text=error.message, hint=error.hint)
+                self._wiring.listener.on_event(told)
+            self._wiring.listener.on_event(event)
+
+
+def _goes_on(stop: StopEvent) -> bool:
+    """Tell whether a task that ended so can be gone on with."""
+    return stop.reason in ("interrupted", "limit", "error")
