@@ -28,7 +28,7 @@ async def linked(awaitable: Awaitable[T], token: CancellationToken) -> T:
 class Desk:
     """The way out of the team: events, progress, questions; and the first failure of a turn, as it was raised."""
 
-    emit: Callable[[EventBase], None]
+    emit: Callable[[EventBase], object]
     """Records an event and shows it; durable when it returns. Raises `StoreError`."""
     progress: Callable[[Progress], None]
     ask: Ask | None

@@ -19,7 +19,7 @@ PIECE_CHARS = 16_384
 class LiveOutput:
     """Turns the output of one block into events. Call `flush` at its end."""
 
-    def __init__(self, emit: Callable[[EventBase], None], message: str, index: int) -> None:
+    def __init__(self, emit: Callable[[EventBase], object], message: str, index: int) -> None:
         self._emit = emit
         self._message = message
         self._index = index

@@ -18,8 +18,9 @@ from sandbox.base import Sandbox
 from sandbox.policy import load_policy
 from sessions.questions import Ask
 from sessions.store import Store
-from teams.conversation import Conversation, Listener, Wiring
+from teams.conversation import Conversation
 from teams.model_choice import TeamModels
+from teams.wiring import Listener, Wiring
 from utils.models import Models
 from utils.settings import Settings
 

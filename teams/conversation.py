@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from agents.code_generator_agent import CodeGeneratorAgent
-from agents.parts import Parts
 from agents.user_proxy_agent import NAME as USER_PROXY
-from sandbox.base import Sandbox, SandboxInfo
 from sessions.events import (
     ErrorEvent,
-    Event,
     EventBase,
     ExecutionEvent,
     NoticeEvent,
@@ -25,87 +19,15 @@ from sessions.events import (
     TaskEvent,
     Usage,
 )
-from sessions.progress import Progress, Step
 from sessions.questions import Ask
-from sessions.store import Store
+from teams.sandbox_start import SandboxStart
 from teams.turn import TurnCancelledError, TurnRunner
+from teams.wiring import ConversationInfo, Wiring
 from utils.errors import ContextLengthError, EndOfInputError, ModelError, RoundtableError, StoreError, StreamBrokenError
-from utils.settings import AskPolicy, Settings
+from utils.settings import AskPolicy
 
 TURN_TRIES = 3
 """Times that a turn is tried whose stream broke off."""
-
-
-class Listener(Protocol):
-    """What an interface is to the conversation."""
-
-    def on_event(self, event: Event) -> None:
-        """Show an event. It is already recorded."""
-        ...
-
-    def on_progress(self, progress: Progress) -> None:
-        """Show what happens between two events."""
-        ...
-
-
-@dataclass(frozen=True)
-class ConversationInfo:
-    """What a banner says."""
-
-    model: str
-    sandbox: SandboxInfo
-    edited_prompts: tuple[str, ...]
-    """Names of the agents whose prompt is not as shipped."""
-    work_dir: Path
-    session: str
-    ask: AskPolicy
-
-
-class ModelChoice(Protocol):
-    """Which models answer; can be changed between two turns."""
-
-    @property
-    def label(self) -> str:
-        """Profile and model, for people."""
-        ...
-
-    @property
-    def usage(self) -> Usage:
-        """All calls so far, those of models that were swapped out included."""
-        ...
-
-    @property
-    def cost(self) -> float:
-        """What the calls cost by the prices of models.yaml; 0 where there are none."""
-        ...
-
-    def choose(self, name: str) -> str:
-        """Let a profile or model answer from the next turn on. Returns its label. Raises `ConfigurationError`."""
-        ...
-
-    def fall_back(self) -> str:
-        """Let the fallback profile take over; its label, or empty when there is none or it already answers."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-@dataclass
-class Wiring:
-    """What a conversation is made of; `teams.assembly` builds it."""
-
-    settings: Settings
-    session: str
-    store: Store
-    listener: Listener
-    ask: Ask | None
-    sandbox: Sandbox
-    models: ModelChoice
-    make_parts: Callable[[Conversation], Parts]
-    edited_prompts: Callable[[], tuple[str, ...]]
-    files: Iterable[Path] = field(default=())
 
 
 class Conversation:
@@ -120,8 +42,7 @@ class Conversation:
         self.last_review: ReviewEvent | None = None
         self._turns = TurnRunner(lambda: wiring.make_parts(self))
         self._blocks_run = 0
-        self._files_in = False
-        self._starting: asyncio.Task[None] | None = None
+        self._start = SandboxStart(wiring.sandbox, wiring.files, wiring.listener)
         self._cancelled = asyncio.Event()
         self._closed = False
 
@@ -149,7 +70,7 @@ class Conversation:
 
     async def start(self) -> None:
         """Begin to start the sandbox, in the background. What goes wrong surfaces at the next `run`."""
-        self._begin_start()
+        self._start.begin()
 
     async def run(self, task: str) -> StopEvent:
         """Run one task to its end. A later call goes on in the same conversation.
@@ -200,21 +121,21 @@ class Conversation:
         self._closed = True
         self.cancel()
         try:
-            if self._starting is not None:
-                await asyncio.wait([self._starting])
+            await self._start.settle()
             await self._wiring.sandbox.stop()
         finally:
             await self._wiring.models.close()
             self._wiring.store.release(self.session)
 
-    def emit(self, event: EventBase) -> None:
-        """Record an event, then show it: what was shown is never lost. Raises `StoreError`."""
+    def emit(self, event: EventBase) -> EventBase:
+        """Record an event, then show it: what was shown is never lost. Returns it as recorded. Raises `StoreError`."""
         recorded = self._wiring.store.append(self.session, event)  # type: ignore[arg-type]  # EventBase: the union's base
         if isinstance(recorded, ReviewEvent):
             self.last_review = recorded
         elif isinstance(recorded, ExecutionEvent):
             self._blocks_run += 1
         self._wiring.listener.on_event(recorded)
+        return recorded
 
     async def _drive(self, task: str | None, *, again: bool = False) -> StopEvent:
         started, before, self._blocks_run = time.monotonic(), self.usage, 0
@@ -234,7 +155,11 @@ class Conversation:
 
     async def _turns_of(self, task: str | None) -> tuple[StopReason, str]:
         """Take turns until the task ends."""
-        await self._sandbox_ready()
+        had_files = self._start.files_in
+        if not await self._start.wait(self._cancelled):
+            raise TurnCancelledError
+        if self._start.left_out and not had_files:
+            self._notice("files", f"Not copied in: {'; '.join(self._start.left_out)}")
         if task is not None:
             await self._turns.ready()
             self._turns.first_speaker_next()
@@ -251,39 +176,6 @@ class Conversation:
                 return "limit", limit
         turns = self._wiring.settings.max_turns
         return "limit", f"The task took {turns} turns, the limit of --max-turns."
-
-    def _begin_start(self) -> asyncio.Task[None]:
-        if self._starting is None:
-            self._starting = asyncio.create_task(self._start_sandbox())
-            # Asked for before it is needed: nobody may be waiting when it fails.
-            self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return self._starting
-
-    async def _sandbox_ready(self) -> None:
-        """Wait until the sandbox is started; a cancel ends the waiting, not the start."""
-        starting = self._begin_start()
-        cancelled = asyncio.create_task(self._cancelled.wait())
-        try:
-            await asyncio.wait({starting, cancelled}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            cancelled.cancel()
-        if not starting.done():
-            raise TurnCancelledError
-        if starting.exception() is not None:
-            self._starting = None
-        await starting
-
-    async def _start_sandbox(self) -> None:
-        progress = self._wiring.listener.on_progress
-        progress(Step("program", "starting sandbox", "started"))
-        started = time.monotonic()
-        await self._wiring.sandbox.start()
-        progress(Step("program", "starting sandbox", "ended", duration_s=time.monotonic() - started))
-        if not self._files_in:
-            left_out = await self._wiring.sandbox.put_files(list(self._wiring.files))
-            self._files_in = True
-            if left_out:
-                self._notice("files", f"Not copied in: {'; '.join(left_out)}")
 
     async def _turn(self, task: str | None) -> None:
         """Run one turn, again where that helps: a stream that broke off, a request too long, a model that is down."""
@@ -369,20 +261,21 @@ class Conversation:
             ),
             duration_s=round(duration_s, 3),
             blocks_run=self._blocks_run,
-            work_dir=str(self.work_dir) if self._files_in else "",
+            work_dir=str(self.work_dir) if self._start.files_in else "",
         )
-        self._tell(event)
-        return event
+        recorded = self._tell(event)
+        return recorded if isinstance(recorded, StopEvent) else event
 
-    def _tell(self, event: StopEvent | ErrorEvent) -> None:
-        """Show the last words even when the store can take no more."""
+    def _tell(self, event: EventBase) -> EventBase:
+        """Show the last words even when the store can take no more. Returns the event, recorded where that went."""
         try:
-            self.emit(event)
+            return self.emit(event)
         except StoreError as error:
-            if event.type != "error" or event.kind != "StoreError":
+            if not (isinstance(event, ErrorEvent) and event.kind == "StoreError"):
                 told = ErrorEvent(source="program", kind="StoreError", text=error.message, hint=error.hint)
                 self._wiring.listener.on_event(told)
-            self._wiring.listener.on_event(event)
+            self._wiring.listener.on_event(event)  # type: ignore[arg-type]  # EventBase: the union's base
+            return event
 
 
 def _goes_on(stop: StopEvent) -> bool:
