@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from autogen_core import Component
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import Self
 
 _messages: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
@@ -19,6 +19,8 @@ ACCOUNT_LINES = 8
 
 class BoundedContextConfig(BaseModel):
     """Limits of a bounded context."""
+
+    model_config = ConfigDict(extra="forbid")
 
     max_messages: int = Field(default=20, ge=4, le=1000)
     """Messages kept beside the task; 4-1000."""
