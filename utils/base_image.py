@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utils.errors import SandboxError
-from utils.image_recipe import IMAGE, RECIPE_DIR, Variant, languages
+from utils.image_recipe import IMAGE, RECIPE_DIR, Variant, effective_text, languages
 
 if TYPE_CHECKING:
     import docker
@@ -54,7 +54,7 @@ def ensure_base(
 
 
 def _made_name(variant: Variant) -> str:
-    digest = hashlib.sha256((RECIPE_DIR / "make_base.sh").read_bytes().replace(b"\r\n", b"\n"))
+    digest = hashlib.sha256(effective_text("make_base.sh").encode())
     digest.update(" ".join([SUITE, *_debian_packages(variant)]).encode())
     return f"{IMAGE}-base:{digest.hexdigest()[:12]}"
 
@@ -159,8 +159,7 @@ def _make_archive(
 
 def _as_root(refusal: str, *, may_ask: bool) -> list[str]:
     """Command prefix that makes root of us. Raises `SandboxError` where debootstrap cannot be had."""
-    can_have = sys.platform == "linux" and (shutil.which("debootstrap") or shutil.which("apt-get"))
-    if not can_have:
+    if sys.platform != "linux" or not (shutil.which("debootstrap") or shutil.which("apt-get")):
         raise SandboxError(
             f"The base image {PULLED} cannot be pulled ({refusal}), and there is no debootstrap here to make one.",
             f"Give the Docker engine a way to a registry, or load the image with `docker load`, tagged {PULLED}.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ def engine_version() -> str:
 
 def _address() -> str | None:
     """Where the engine listens; None leaves it to docker-py: DOCKER_HOST, or its default."""
-    if os.environ.get("DOCKER_HOST") or os.name == "nt":
+    if os.environ.get("DOCKER_HOST"):
         return None
     return _context_address() or next((f"unix://{path}" for path in _sockets() if path.is_socket()), None)
 
@@ -71,6 +72,8 @@ def _context_address() -> str | None:
 
 
 def _sockets() -> list[Path]:
+    if sys.platform == "win32":
+        return []
     home = Path.home()
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
     return [

@@ -14,7 +14,7 @@ IMAGE = "roundtable-sandbox"
 """Repository name of the sandbox images; the tag is made from what goes in."""
 RECIPE_DIR = Path(__file__).resolve().parent.parent / "sandbox" / "image"
 """Dockerfile, lock of the Python packages, list of the languages."""
-RECIPE_FILES = ("Dockerfile", "install_languages.sh", "languages.txt", "make_base.sh", "packages.txt")
+RECIPE_FILES = ("Dockerfile", "install_languages.sh", "languages.txt", "packages.txt")
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,16 @@ def packages() -> dict[str, str]:
     return dict(pin.split("==", 1) for pin in pins if "==" in pin)
 
 
+def effective_text(name: str) -> str:
+    """A file of the recipe without comment lines and without what depends on how it was checked out: line ends."""
+    lines = (RECIPE_DIR / name).read_text("utf-8").splitlines()
+    return "\n".join(line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
 def image_name(variant: Variant = "default") -> str:
     """Name and tag of the image that this recipe makes: another recipe, another tag."""
     digest = hashlib.sha256(variant.encode())
     for name in RECIPE_FILES:
-        # Line ends depend on how the checkout was made, and must not change the tag.
-        digest.update(name.encode() + b"\0" + (RECIPE_DIR / name).read_bytes().replace(b"\r\n", b"\n") + b"\0")
+        digest.update(f"{name}\0{effective_text(name)}\0".encode())
     suffix = "" if variant == "default" else f"-{variant}"
     return f"{IMAGE}{suffix}:{digest.hexdigest()[:12]}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import shutil
 import tarfile
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from utils import base_image
 from utils.docker_engine import connect
@@ -119,7 +118,7 @@ def _python_of(client: docker.DockerClient, base: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _context(wheels: Path) -> Iterator[io.BufferedRandom]:
+def _context(wheels: Path) -> Iterator[IO[bytes]]:
     """Build context: the recipe and the wheels, nothing else of the checkout."""
     with tempfile.TemporaryFile() as file:
         with tarfile.open(fileobj=file, mode="w") as archive:
@@ -138,8 +137,3 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     info = tarfile.TarInfo(name)
     info.size = len(content)
     archive.addfile(info, io.BytesIO(content))
-
-
-def remove_cache() -> None:
-    """Remove fetched wheels and bases; the images stay."""
-    shutil.rmtree(cache_dir(), ignore_errors=True)

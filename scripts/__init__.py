@@ -1,0 +1,1 @@
+"""Set-up of a checkout: environment, Docker engine, sandbox image."""
