@@ -1,0 +1,109 @@
+"""From arguments to settings: defaults from the environment, and everything that can be checked at once is."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from utils.errors import ConfigurationError
+from utils.settings import Settings
+
+PREFIX = "ROUNDTABLE_"
+"""Of the variables that stand in for options: MODEL, ASK, DATA_DIR, LOG_FILE."""
+
+_PLAIN = ("model", "fallback", "ask", "retries", "max_turns", "max_tokens", "max_cost")
+
+
+def make_settings(args: argparse.Namespace, environ: Mapping[str, str]) -> Settings:
+    """Build the settings of a run. Makes the data directory. Raises `ConfigurationError` of one line."""
+    values: dict[str, Any] = {name: getattr(args, name) for name in _PLAIN if getattr(args, name) is not None}
+    for name in ("model", "ask"):
+        given = environ.get(f"{PREFIX}{name.upper()}", "").strip()
+        if given and name not in values:
+            values[name] = given
+    for name in ("models_file", "sandbox_file", "prompts_dir"):
+        if getattr(args, name):
+            values[name] = Path(getattr(args, name)).expanduser().absolute()
+    if args.work_dir:
+        values["work_dir"] = _directory(args.work_dir)
+    values["files"] = tuple(_readable(text) for text in args.files)
+    values["data_dir"] = data_dir(args, environ)
+    try:
+        return Settings(agent_models=dict(args.model_for), environ=dict(environ), **values)
+    except ValidationError as error:
+        raise _explain(error) from error
+
+
+def data_dir(args: argparse.Namespace, environ: Mapping[str, str]) -> Path:
+    """Return the data directory, made where it was missing, readable by its owner alone."""
+    text = args.data_dir or environ.get(f"{PREFIX}DATA_DIR", "").strip()
+    if text:
+        path = Path(text).expanduser().absolute()
+    else:
+        from platformdirs import user_data_path
+
+        path = user_data_path("roundtable", appauthor=False)
+    hint = "Name another with --data-dir DIR."
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"The data directory {path} cannot be made: {_reason(error)}.", hint) from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise ConfigurationError(f"The data directory {path} cannot be written.", hint)
+    return path
+
+
+def log_file(args: argparse.Namespace, environ: Mapping[str, str]) -> Path | None:
+    """Return the file that the user wants a log in, if any."""
+    text = args.log_file or environ.get(f"{PREFIX}LOG_FILE", "").strip()
+    return Path(text).expanduser().absolute() if text else None
+
+
+def _directory(text: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    try:
+        if not path.is_dir():
+            what = "is not a directory" if path.exists() else "does not exist"
+            raise ConfigurationError(f"The work directory {path} {what}.", "Name one that does with --work-dir DIR.")
+        next(os.scandir(path), None)
+    except OSError as error:
+        raise ConfigurationError(
+            f"The work directory {path} cannot be read: {_reason(error)}.", "Name another with --work-dir DIR."
+        ) from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise ConfigurationError(
+            f"The work directory {path} cannot be read and written.", "Name another with --work-dir DIR."
+        )
+    return path
+
+
+def _readable(text: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    try:
+        if path.is_dir():
+            next(os.scandir(path), None)
+        elif path.is_file():
+            path.open("rb").close()
+        else:
+            what = "is neither a file nor a folder" if path.exists() else "does not exist"
+            raise ConfigurationError(f"{path} {what}.", "Look at what stands after --files.")
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {_reason(error)}.", "See --files.") from error
+    return path
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _explain(error: ValidationError) -> ConfigurationError:
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0])
+    message = str(first["msg"])[:1].lower() + str(first["msg"])[1:]
+    source = f" (or {PREFIX}{name.upper()})" if name in ("model", "ask") else ""
+    return ConfigurationError(f"--{name.replace('_', '-')}{source}: {message}.", "See python main.py --help.")
