@@ -1,0 +1,42 @@
+"""The file name that a block may give itself in its first line: `# filename: report.py`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sandbox.languages import Language
+
+_DIRECTIVE = re.compile(r"\s*filename:\s*(.*?)\s*$")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,99}")
+_MAX_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class BlockFile:
+    """Where a block's code is stored for its run."""
+
+    name: str
+    named: bool = False
+    """The block chose the name: the file stays in the workspace and comes back."""
+    refusal: str = ""
+    """The block must not run: its name leads out of the workspace."""
+    note: str = ""
+    """The name was refused, and the block runs under another."""
+
+
+def block_file(code: str, language: Language) -> BlockFile:
+    """Read the first line of a block. A name that is not plain is never passed to a program."""
+    first = code.split("\n", 1)[0].rstrip("\r")
+    if not first.startswith(language.comment):
+        return BlockFile(language.file)
+    match = _DIRECTIVE.match(first[len(language.comment) :])
+    if match is None or not match[1]:
+        return BlockFile(language.file)
+    name = match[1].replace("\\", "/")
+    parts = name.split("/")
+    if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in parts:
+        return BlockFile(language.file, refusal="Filename is not in the workspace")
+    if len(parts) <= _MAX_DEPTH and all(_PART.fullmatch(part) and part[-1] not in " ." for part in parts):
+        return BlockFile(name, named=True)
+    return BlockFile(language.file, note=f"the file name {match[1][:80]!r} was refused; it ran as {language.file}")

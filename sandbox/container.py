@@ -1,0 +1,206 @@
+"""One hardened container: made, checked from inside, talked to, removed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox import bundle
+from sandbox.channel import Channel
+from sandbox.engine import Engine, EngineError
+from sandbox.inside import frames
+from sandbox.languages import TABLE
+from sandbox.policy import MIB, SandboxPolicy
+from sandbox.posture import HOME, WORKSPACE, broken_promises, places
+from utils.docker_utils import OWNER_LABEL, image_name, owner_label_value
+from utils.errors import ConfigurationError, ImageMissingError, SandboxError
+
+PATH = "/opt/sandbox/bin:/usr/local/bin:/usr/bin:/bin"
+HOME_SKELETON = "/opt/sandbox/home"
+"""Directory of the image whose files a fresh home directory links to, such as matplotlib's list of fonts."""
+
+
+class Container:
+    """A container whose supervisor has answered and whose posture is as promised."""
+
+    def __init__(self, engine: Engine, identifier: str, channel: Channel) -> None:
+        self._engine = engine
+        self.identifier = identifier
+        self.channel = channel
+        self.languages: tuple[str, ...] = ()
+        """Canonical names of the languages that the image turned out to have."""
+
+    @classmethod
+    async def start(cls, name: str, policy: SandboxPolicy, env: Mapping[str, str]) -> Container:
+        """Make and start a container.
+
+        `env`: variables that blocks see beside those of every sandbox. Raises `SandboxError`, `ImageMissingError`, and
+        `ConfigurationError` for a limit or runtime that the engine refuses.
+        """
+        engine = await Engine.find()
+        identifier = await _create(engine, name, policy)
+        try:
+            channel = Channel(*await engine.attach(identifier))
+            container = cls(engine, identifier, channel)
+            try:
+                await engine.request("POST", f"/containers/{identifier}/start")
+                channel.hello(_config(policy, env))
+                await container._check(policy)
+            except BaseException:
+                channel.close()
+                raise
+        except BaseException as error:
+            # Shielded: a cancel must not leave the container behind either.
+            await asyncio.shield(_remove(engine, identifier))
+            if isinstance(error, EngineError):
+                raise _refused(error, policy) from error
+            raise
+        return container
+
+    async def _check(self, policy: SandboxPolicy) -> None:
+        try:
+            kind, facts, _ = await asyncio.wait_for(self.channel.receive(), policy.start_timeout_s)
+        except asyncio.TimeoutError:
+            raise SandboxError(
+                f"The sandbox did not answer within {policy.start_timeout_s} s.", "Raise start_timeout_s, or try again."
+            ) from None
+        broken = broken_promises(facts, policy) if kind == frames.READY else ["it did not report itself"]
+        if broken:
+            raise SandboxError(
+                f"The sandbox is not what sandbox.yaml promises: {'; '.join(broken)}.",
+                "Nothing was run in it. Look at the Docker engine's settings and at `runtime` in sandbox.yaml.",
+            )
+        commands = set(facts["commands"])
+        self.languages = tuple(language.name for language in TABLE if language.command in commands)
+
+    async def remove(self) -> None:
+        """Kill and remove it; nothing where it is gone."""
+        self.channel.close()
+        await _remove(self._engine, self.identifier)
+
+
+async def _create(engine: Engine, name: str, policy: SandboxPolicy) -> str:
+    image = policy.image or image_name(policy.variant)
+    try:
+        return await _create_named(engine, name, image, policy)
+    except EngineError as error:
+        if error.status == 404 and "image" in error.message.lower():
+            ours = "make image" if policy.variant == "default" else "make image-full"
+            make = f"docker pull {image}" if policy.image else ours
+            raise ImageMissingError(f"The sandbox image {image} is not there.", f"Get it with `{make}`.") from error
+        raise _refused(error, policy) from error
+
+
+async def _create_named(engine: Engine, name: str, image: str, policy: SandboxPolicy) -> str:
+    body = _specification(image, policy)
+    try:
+        answer = await engine.request("POST", f"/containers/create?name={name}", body)
+    except EngineError as error:
+        if error.status != 409:
+            raise
+        # As AutoGen's does, a name is taken over; but only from a container of ours.
+        other = await engine.request("GET", f"/containers/{name}/json")
+        if OWNER_LABEL not in (other["Config"].get("Labels") or {}):
+            raise ConfigurationError(
+                f"Another container is named {name}.", "Remove it, or choose another container_name."
+            ) from error
+        await _remove(engine, other["Id"])
+        answer = await engine.request("POST", f"/containers/create?name={name}", body)
+    return str(answer["Id"])
+
+
+async def _remove(engine: Engine, identifier: str) -> None:
+    # 404: gone; 409: going already, by itself. No engine: nothing that could be removed.
+    with contextlib.suppress(EngineError, SandboxError):
+        await engine.request("DELETE", f"/containers/{identifier}?force=1&v=1")
+
+
+def _refused(error: EngineError, policy: SandboxPolicy) -> ConfigurationError | SandboxError:
+    message = error.message.rstrip(".")
+    if policy.runtime and "runtime" in message.lower():
+        return ConfigurationError(
+            f"Docker does not know the runtime {policy.runtime} of sandbox.yaml.",
+            "Register it with the engine, or remove the line.",
+        )
+    if error.status == 400:
+        return ConfigurationError(f"Docker refused the sandbox: {message}.", "Change that limit in sandbox.yaml.")
+    return SandboxError(f"Docker could not start the sandbox: {message}.")
+
+
+def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
+    user = policy.user_id
+    mount = "rw,nosuid,nodev,exec,mode=0755,uid={0},gid={0},size={1},nr_inodes={2}"
+    host: dict[str, Any] = {
+        "AutoRemove": True,
+        "NetworkMode": "bridge" if policy.network == "full" else "none",
+        "ReadonlyRootfs": True,
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges:true"],
+        "Privileged": False,
+        "Memory": policy.memory_mib * MIB,
+        "MemorySwap": policy.memory_mib * MIB,
+        "NanoCpus": int(policy.cpus * 1e9),
+        "PidsLimit": policy.pids,
+        "IpcMode": "none",
+        "LogConfig": {"Type": "none"},
+        "Init": False,
+        "Tmpfs": {path: mount.format(user, *limits) for path, limits in places(policy).items()},
+        "Ulimits": [
+            {"Name": "core", "Soft": 0, "Hard": 0},
+            {"Name": "nofile", "Soft": max(policy.open_files, 256), "Hard": max(policy.open_files, 256)},
+        ],
+    }
+    if policy.runtime:
+        host["Runtime"] = policy.runtime
+    return {
+        "Image": image,
+        "Entrypoint": ["python3"],
+        "Cmd": ["-I", "-c", bundle.source()],
+        "User": f"{user}:{user}",
+        "WorkingDir": WORKSPACE,
+        "Hostname": "sandbox",
+        "Env": [f"PATH={PATH}"],
+        "Labels": {OWNER_LABEL: owner_label_value()},
+        "OpenStdin": True,
+        # The end of our connection is the end of its input, and the supervisor ends with it.
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "Tty": False,
+        "HostConfig": host,
+    }
+
+
+def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
+    """What the supervisor is told at its start."""
+    half = policy.output_kib * 1024 // 2
+    return {
+        "workspace": WORKSPACE,
+        "writable": list(places(policy)),
+        "wiped": [HOME, "/tmp", "/dev/shm"],
+        "home_skeleton": HOME_SKELETON,
+        "commands": sorted({language.command for language in TABLE}),
+        "env": {
+            "PATH": PATH,
+            "HOME": HOME,
+            "USER": "sandbox",
+            "LOGNAME": "sandbox",
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "MPLBACKEND": "Agg",
+            # Output must come as it is printed, and no cache files into the workspace.
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **env,
+        },
+        "file_size_bytes": policy.file_size_mib * MIB,
+        "open_files": policy.open_files,
+        "head_bytes": half,
+        "tail_bytes": half,
+        "file_out_bytes": policy.file_out_mib * MIB,
+        "files_out_bytes": policy.files_out_mib * MIB,
+        "files_out": policy.files_out,
+    }

@@ -1,0 +1,1 @@
+"""What runs inside the container: standard library only, Python 3.9 and later, handed over as source text."""

@@ -1,0 +1,141 @@
+"""One process of a block: started fresh, with limits of its own, and everything swept away after it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+
+from sandbox.inside import seccomp
+
+_PR_SET_DUMPABLE = 4
+_SIGNALS = [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
+
+
+def set_dumpable(value: bool) -> None:
+    """Open or shut /proc/PID/mem, /proc/PID/fd and ptrace of this process to other processes of the user."""
+    if seccomp.libc.prctl(_PR_SET_DUMPABLE, int(value), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE) refused")
+
+
+def ignore_signals() -> None:
+    """Make this process deaf to every signal that can be ignored, but for the death of a child."""
+    for number in _SIGNALS:
+        if number != signal.SIGCHLD:
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_IGN)
+
+
+class Limits:
+    """What a block's process may use; the memory, the processes and the disk are the container's to limit."""
+
+    def __init__(self, file_size_bytes: int, open_files: int) -> None:
+        self._values = [
+            (resource.RLIMIT_FSIZE, file_size_bytes),
+            (resource.RLIMIT_NOFILE, open_files),
+            (resource.RLIMIT_CORE, 0),
+            # POSIX message queues would outlive the block.
+            (resource.RLIMIT_MSGQUEUE, 0),
+        ]
+
+    def apply(self) -> None:
+        """Set them on this process, for good."""
+        for name, value in self._values:
+            hard = resource.getrlimit(name)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(name, (value, value))
+
+
+class Child:
+    """A process that was started, and the two pipes that its output comes through."""
+
+    def __init__(self, pid: int, stdout: int, stderr: int) -> None:
+        self.pid = pid
+        self.pipes = {stdout: 1, stderr: 2}
+        """Descriptor -> 1 for standard output, 2 for standard error."""
+
+    def close(self) -> None:
+        """Close our ends of the pipes."""
+        for descriptor in self.pipes:
+            os.close(descriptor)
+        self.pipes = {}
+
+
+def start(argv: list[str], env: dict[str, str], directory: str, limits: Limits, block_filter: seccomp.Filter) -> Child:
+    """Start a program in a session of its own. A program that is not there ends with 127 and says so."""
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(argv, env, directory, limits, block_filter, out_write, err_write)
+    os.close(out_write)
+    os.close(err_write)
+    for descriptor in (out_read, err_read):
+        os.set_blocking(descriptor, False)
+    return Child(pid, out_read, err_read)
+
+
+def _become(
+    argv: list[str],
+    env: dict[str, str],
+    directory: str,
+    limits: Limits,
+    block_filter: seccomp.Filter,
+    stdout: int,
+    stderr: int,
+) -> None:
+    try:
+        stdin = os.open("/dev/null", os.O_RDONLY)
+        for source, target in ((stdin, 0), (stdout, 1), (stderr, 2)):
+            os.dup2(source, target)
+        restrict(limits, block_filter)
+        os.chdir(directory)
+        os.execvpe(argv[0], argv, env)
+    except OSError as error:
+        os.write(2, f"cannot start {argv[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def restrict(limits: Limits, block_filter: seccomp.Filter) -> None:
+    """Turn this process, a child of the supervisor, into one that a block may have."""
+    os.setsid()
+    # Without this the next line's file belongs to root, and the kernel would kill the supervisor before the block.
+    set_dumpable(True)
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    for number in _SIGNALS:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
+    os.umask(0o022)
+    limits.apply()
+    block_filter.install()
+
+
+def sweep() -> dict[int, int]:
+    """Kill every other process of the container and wait until none is left. Returns the wait status of each."""
+    ended: dict[int, int] = {}
+    while True:
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            return ended
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, 0)
+                ended[pid] = status
+
+
+def reap() -> dict[int, int]:
+    """Wait status of each child that has ended by now, the orphans of the block among them."""
+    ended: dict[int, int] = {}
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            ended[pid] = status
+    return ended

@@ -1,0 +1,100 @@
+"""The filter that each block puts on itself before it starts: nothing that changes or signals the supervisor.
+
+Capabilities are gone and the supervisor is not dumpable, but it runs as the same user as the blocks, so the kernel
+would let them renice it, pin it, cap its descriptors and signal it. PID 1 is the supervisor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import struct
+
+_SUPERVISOR = 1
+
+# For each system call: its numbers on x86_64 and aarch64, and the argument values that are refused, as
+# (argument, value). No values: the call is refused whatever its arguments.
+# setpriority and ioprio_set by user would reach the supervisor too; so would a signal through a descriptor of /proc/1.
+_REFUSED: dict[str, tuple[int, int, tuple[tuple[int, int], ...]]] = {
+    "kill": (62, 129, ((0, _SUPERVISOR),)),
+    "tkill": (200, 130, ((0, _SUPERVISOR),)),
+    "tgkill": (234, 131, ((0, _SUPERVISOR), (1, _SUPERVISOR))),
+    "rt_sigqueueinfo": (129, 138, ((0, _SUPERVISOR),)),
+    "rt_tgsigqueueinfo": (297, 240, ((0, _SUPERVISOR), (1, _SUPERVISOR))),
+    "pidfd_open": (434, 434, ((0, _SUPERVISOR),)),
+    "pidfd_send_signal": (424, 424, ()),
+    "prlimit64": (302, 261, ((0, _SUPERVISOR),)),
+    "setpriority": (141, 140, ((0, 2), (1, _SUPERVISOR))),
+    "ioprio_set": (251, 30, ((0, 3), (1, _SUPERVISOR))),
+    "sched_setparam": (142, 118, ((0, _SUPERVISOR),)),
+    "sched_setscheduler": (144, 119, ((0, _SUPERVISOR),)),
+    "sched_setaffinity": (203, 122, ((0, _SUPERVISOR),)),
+    "sched_setattr": (314, 274, ((0, _SUPERVISOR),)),
+    "ptrace": (101, 117, ((1, _SUPERVISOR),)),
+    "process_vm_readv": (310, 270, ((0, _SUPERVISOR),)),
+    "process_vm_writev": (311, 271, ((0, _SUPERVISOR),)),
+    "migrate_pages": (256, 238, ((0, _SUPERVISOR),)),
+    "move_pages": (279, 239, ((0, _SUPERVISOR),)),
+}
+
+_ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+"""Name -> (AUDIT_ARCH value of linux/audit.h, column of the call's number)."""
+
+_LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO with EPERM
+_X32_BIT = 0x40000000
+_PR_SET_SECCOMP, _FILTER_MODE = 22, 2
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def build(machine: str) -> bytes:
+    """The filter as classic BPF. Raises `KeyError` for an architecture that it is not written for."""
+    architecture, column = _ARCHITECTURES[machine]
+    code = [
+        _instruction(_LOAD, 4),  # seccomp_data.arch
+        _instruction(_JUMP_EQUAL, architecture, 1, 0),
+        _instruction(_RETURN, _REFUSE),
+        _instruction(_LOAD, 0),  # seccomp_data.nr
+        _instruction(_JUMP_GREATER_EQUAL, _X32_BIT, 0, 1),
+        _instruction(_RETURN, _REFUSE),
+    ]
+    for on_x86_64, on_aarch64, refused in _REFUSED.values():
+        code += _rule((on_x86_64, on_aarch64)[column], refused)
+    return b"".join([*code, _instruction(_RETURN, _ALLOW)])
+
+
+def _rule(number: int, refused: tuple[tuple[int, int], ...]) -> list[bytes]:
+    if not refused:
+        return [_instruction(_JUMP_EQUAL, number, 0, 1), _instruction(_RETURN, _REFUSE)]
+    body: list[bytes] = []
+    for argument, value in refused:
+        # Process identifiers are 32 bits wide: the low half, first on both (little-endian) architectures.
+        body += [
+            _instruction(_LOAD, 16 + 8 * argument),
+            _instruction(_JUMP_EQUAL, value, 0, 1),
+            _instruction(_RETURN, _REFUSE),
+        ]
+    body.append(_instruction(_RETURN, _ALLOW))
+    return [_instruction(_JUMP_EQUAL, number, 0, len(body)), *body]
+
+
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+class Filter:
+    """The filter, made ready before a fork so that the child only has to install it."""
+
+    def __init__(self) -> None:
+        instructions = build(platform.machine())
+        self._program = _Program(len(instructions) // 8, instructions)
+
+    def install(self) -> None:
+        """Put it on this process for good; needs no-new-privileges. Raises `OSError`."""
+        if libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(self._program), 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "seccomp filter refused")
