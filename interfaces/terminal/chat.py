@@ -1,0 +1,317 @@
+"""The chat: tasks are typed, agents work, and the human has the last word."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from interfaces.terminal.banner import NEXT_STEPS, banner
+from interfaces.terminal.commands import completions, parse_command, run_command
+from interfaces.terminal.keyboard import quiet, signals
+from interfaces.terminal.outlet import make_console, write_through
+from interfaces.terminal.plain import one_line
+from interfaces.terminal.prompt import Input, InterruptedInput, make_input
+from interfaces.terminal.questions import Asker
+from interfaces.terminal.retries import code_change
+from interfaces.terminal.screen import Screen, error_line
+from interfaces.terminal.talker import Assemble, Talker
+from sessions.events import EXIT_STATUS, ReviewEvent, StopEvent
+from sessions.store import Store
+from utils.errors import EndOfInputError, RoundtableError
+from utils.settings import AskPolicy, Settings
+
+INTERRUPTED = 130
+"""Exit status after two Ctrl-C, or when the program is told to end."""
+_TWICE_S = 2.0
+"""Two Ctrl-C within this time leave the chat, seconds."""
+_STOP_S = 5.0
+"""How long a conversation that was cancelled may take to stop before it is dropped, seconds."""
+_CLOSE_S = 15.0
+"""How long removing the sandbox may take, seconds."""
+
+
+async def chat(settings: Settings, *, store: Store, session: str | None = None, task: str | None = None) -> int:
+    """Run the chat, or one task where `task` is given, and return the exit status.
+
+    With `session` that session goes on, a task of it that broke off first. A human is asked only where standard input
+    and output are both a terminal. Raises `ConfigurationError` where the settings cannot be used.
+    """
+    from teams.assembly import assemble
+
+    human = sys.stdin.isatty() and sys.stdout.isatty()
+    return await Chat(settings, store, assemble, make_console(), human=human).run(session, task)
+
+
+class Chat:
+    """One chat: a conversation at a time, the screen, and what is typed."""
+
+    def __init__(self, settings: Settings, store: Store, assemble: Assemble, console: Console, *, human: bool) -> None:
+        self._settings = settings
+        self._store = store
+        self._assemble = assemble
+        self._human = human
+        self._talk: Talker | None = None
+        self.screen = Screen(console, work_dir=lambda: self._talk.work_dir if self._talk else None)
+        self._input: Input = make_input(
+            settings.data_dir,
+            interactive=human,
+            write=lambda text: write_through(console, text),
+            complete=lambda text: completions(self, text),
+            toolbar=self.screen.status.toolbar,
+        )
+        self._profile = settings.model
+        self._starting: asyncio.Task[None] | None = None
+        self._work: asyncio.Task[StopEvent | None] | None = None
+        self._typing: asyncio.Task[str] | None = None
+        self._interrupted_at = -_TWICE_S
+        self._leaving = False
+        self._killed = False
+
+    # -- the whole -----------------------------------------------------------------------------------------------
+
+    async def run(self, session: str | None, task: str | None) -> int:
+        """Run until the human leaves, or until the one task has ended."""
+        ticker = asyncio.ensure_future(self.screen.animate())
+        stop: StopEvent | None = None
+        try:
+            with signals(self.interrupt, self._hang_up):
+                try:
+                    self._open(session)
+                    if session is not None:
+                        stop = await self._do(lambda talk: talk.resume())
+                    if task is None:
+                        await self._prompts()
+                    elif not self._leaving:
+                        stop = await self._do(lambda talk: talk.run(task))
+                        self._after_demo()
+                finally:
+                    await self._close()
+        finally:
+            ticker.cancel()
+            self.screen.close()
+        if self._killed:
+            return INTERRUPTED
+        return EXIT_STATUS[stop.reason] if task is not None and stop else 0
+
+    def _open(self, session: str | None) -> None:
+        ask = Asker(self.screen, self._input, self.interrupt) if self._human else None
+        self._talk = self._assemble(self._settings, listener=self.screen, ask=ask, store=self._store, session=session)
+        demo = self._settings.model == "demo"
+        self.show(*banner(self._talk.info, demo=demo, human=self._human))
+        self._starting = asyncio.ensure_future(self._talk.start())
+
+    async def _close(self) -> None:
+        talk, self._talk = self._talk, None
+        await self._end_start()
+        if talk is None:
+            return
+        try:
+            await asyncio.wait_for(talk.close(), _CLOSE_S)
+        except asyncio.TimeoutError:
+            self.show(error_line("The sandbox could not be removed in time.", "The next start removes it."))
+        except RoundtableError as error:
+            self.show(error_line(error.message, error.hint))
+
+    async def _end_start(self) -> None:
+        starting, self._starting = self._starting, None
+        if starting:
+            starting.cancel()
+            await asyncio.wait([starting])
+            _ = starting.cancelled() or starting.exception()  # a task that was run has told it
+
+    async def _prompts(self) -> None:
+        """Read tasks and commands until the human leaves."""
+        hint = "a task, or /help"
+        while not self._leaving:
+            try:
+                text = (await self._read(hint)).strip()
+            except InterruptedInput as interrupt:
+                self._interrupted_prompt(interrupt.text)
+                continue
+            except EndOfInputError:
+                return
+            hint = ""
+            if command := parse_command(text):
+                await run_command(self, *command)
+            elif text:
+                await self._task(text)
+
+    async def _read(self, hint: str) -> str:
+        """Read what is typed at the prompt. Being told to leave is the end of the input."""
+        self.screen.hold()
+        self._typing = asyncio.ensure_future(self._input.task("› ", hint=hint))
+        try:
+            await asyncio.wait([self._typing])
+            if self._typing.cancelled():
+                raise EndOfInputError("The program is ending.")
+            return self._typing.result()
+        finally:
+            self._typing.cancel()
+            self._typing = None
+            self.screen.release()
+
+    # -- one task ------------------------------------------------------------------------------------------------
+
+    async def _task(self, text: str) -> None:
+        await self._do(lambda talk: talk.run(text))
+
+    async def _do(self, what: Callable[[Talker], Awaitable[StopEvent | None]]) -> StopEvent | None:
+        """Run something of the conversation to its end, whatever ends it; None where it was dropped."""
+        if self._leaving:
+            return None
+        self.show(Text())
+        with quiet():
+            self._work = asyncio.ensure_future(self._started(what))
+            try:
+                await asyncio.wait([self._work])
+                return None if self._work.cancelled() else self._work.result()
+            finally:
+                self._work.cancel()
+                self._work = None
+                self.screen.settle()
+                self.show(Text())
+
+    async def _started(self, what: Callable[[Talker], Awaitable[StopEvent | None]]) -> StopEvent | None:
+        assert self._talk
+        if self._starting:
+            await asyncio.wait([self._starting])
+            await self._end_start()  # a failure comes again, and is told, when the task is run
+        return await what(self._talk)
+
+    def _after_demo(self) -> None:
+        if self._settings.model == "demo" and not self._leaving:
+            self.show(*NEXT_STEPS)
+
+    # -- ends ----------------------------------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """Ctrl-C: stop what goes on; twice, leave."""
+        if self._again():
+            self._leave()
+        elif self._work:
+            self._stop_work()
+
+    def _interrupted_prompt(self, typed: str) -> None:
+        if typed.strip():
+            return
+        if self._again():
+            self._leave()
+        else:
+            self.show(Text("Ctrl-C again leaves, as Ctrl-D and /quit do.", style="faint"))
+
+    def _again(self) -> bool:
+        before, self._interrupted_at = self._interrupted_at, time.monotonic()
+        return self._interrupted_at - before < _TWICE_S
+
+    def _hang_up(self) -> None:
+        """The program was told to end, or its terminal is gone."""
+        self._leave()
+
+    def _leave(self) -> None:
+        self._leaving = self._killed = True
+        if self._typing:
+            self._typing.cancel()
+        if self._work:
+            self._stop_work()
+
+    def _stop_work(self) -> None:
+        assert self._work
+        assert self._talk
+        self.screen.status.stopping()
+        if self._starting:
+            self._starting.cancel()
+            self._work.cancel()
+            return
+        self._talk.cancel()
+        asyncio.get_running_loop().call_later(_STOP_S, self._drop, self._work)
+
+    def _drop(self, work: asyncio.Task[StopEvent | None]) -> None:
+        if not work.done():
+            self.show(error_line("The task did not stop in time and was dropped."))
+            work.cancel()
+
+    # -- what the commands need ----------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> str:
+        """Label of the model that answers."""
+        return self._talker.info.model
+
+    @property
+    def ask(self) -> AskPolicy:
+        """When the human is asked."""
+        return self._talker.info.ask
+
+    @property
+    def work_dir(self) -> Path:
+        """Where files come back."""
+        return self._talker.work_dir
+
+    @property
+    def last_review(self) -> ReviewEvent | None:
+        """The last verdict."""
+        return self._talker.last_review
+
+    @property
+    def _talker(self) -> Talker:
+        assert self._talk
+        return self._talk
+
+    def profiles(self) -> Sequence[tuple[str, str]]:
+        """Names of the profiles, each with what it is; empty where models.yaml cannot be read."""
+        from utils.models import Models
+
+        try:
+            found = Models.load(self._settings.models_file, self._settings.environ).profiles
+        except RoundtableError:
+            return []
+        return [(name, profile.label) for name, profile in found.items()]
+
+    def show(self, *parts: RenderableType) -> None:
+        """Show these."""
+        self.screen.print(*parts)
+
+    def set_model(self, name: str) -> str:
+        """Let another model answer from now on. Raises `ConfigurationError`."""
+        label = self._talker.set_model(name)
+        self._profile = name
+        return label
+
+    def set_ask(self, policy: AskPolicy) -> None:
+        """Change when the human is asked."""
+        self._talker.set_ask(policy)
+
+    async def new(self) -> None:
+        """Begin a new session with the model and the policy that are in force."""
+        policy = self.ask
+        self._settings = self._settings.model_copy(update={"model": self._profile, "ask": policy})
+        await self._close()
+        self.screen.latest = None
+        self._open(None)
+
+    async def retry(self, model: str) -> None:
+        """Put the last request again, for this once by another model where one is named; show what changed."""
+        talk = self._talker
+        if not talk.last_task:
+            raise RoundtableError("There is no request to try again yet.", "Type a task first.")
+        before, self.screen.latest = self.screen.latest, None
+        if model:
+            self.show(Text(f"● {one_line(talk.set_model(model))} answers, for this once", style="notice"))
+        try:
+            await self._task(talk.last_task)
+        finally:
+            if model:
+                talk.set_model(self._profile)
+        if self.screen.latest is not None and before is not None:
+            self.show(*code_change(before, self.screen.latest))
+        self.screen.latest = self.screen.latest or before
+
+    def leave(self) -> None:
+        """End the chat after this."""
+        self._leaving = True

@@ -1,0 +1,328 @@
+"""What is shown of a conversation: every event and every piece of progress, as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from interfaces.terminal.live import LiveRegion
+from interfaces.terminal.outlet import batch
+from interfaces.terminal.pictures import Pictures
+from interfaces.terminal.plain import counted, one_line, seconds, size
+from interfaces.terminal.program_output import ProgramOutput
+from interfaces.terminal.rounds import Round
+from interfaces.terminal.status import Status
+from interfaces.terminal.stream import MarkdownStream
+from interfaces.terminal.thoughts import Thoughts
+from interfaces.terminal.verdicts import review_parts
+from sessions.events import (
+    AnswerEvent,
+    ErrorEvent,
+    Event,
+    ExecutionEvent,
+    MessageEvent,
+    NoticeEvent,
+    OutputEvent,
+    QuestionEvent,
+    ReviewEvent,
+    StopEvent,
+    TaskEvent,
+)
+from sessions.progress import Delta, Progress, Step, Waiting
+
+_FRAME_S = 0.08
+"""Time between two drawings of what is live, seconds."""
+_STARTS_AGAIN = ("retry", "shortened", "fallback")
+"""Kinds of notice after which the message begins anew."""
+
+
+class Screen:
+    """Listens to a conversation and shows it.
+
+    What is finished is printed once and stays; what is not yet lives in the last lines, where the terminal can.
+    """
+
+    def __init__(self, console: Console, *, work_dir: Callable[[], Path | None] = lambda: None) -> None:
+        self.console = console
+        self.status = Status(console.encoding)
+        self.latest: MessageEvent | None = None
+        """The generator's last message that had code to run."""
+        self._work_dir = work_dir
+        self._pictures = Pictures(console)
+        self._live = LiveRegion(console)
+        self._round = Round()
+        self._words: MarkdownStream | None = None
+        self._thoughts: Thoughts | None = None
+        self._output: ProgramOutput | None = None
+        self._review: ReviewEvent | None = None
+        self._held: list[RenderableType] | None = None
+        self._open_line = False
+
+    # -- showing -------------------------------------------------------------------------------------------------
+
+    def print(self, *parts: RenderableType) -> None:
+        """Show these for good, above what is live. While the prompt is open they wait for its end."""
+        if self._held is not None:
+            self._held += parts
+            return
+        with batch(self.console):
+            self._live.clear()
+            for part in parts:
+                self.console.print(part, soft_wrap=isinstance(part, Text) and part.no_wrap is True)
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw what is live anew."""
+        if not self._live.enabled or self._held is not None:
+            return
+        tails = (self._thoughts, self._words, self._output)
+        parts = [part for each in tails if each and (part := each.tail())]
+        if line := self.status.line():
+            parts += [Text(), line] if parts else [line]
+        if parts:
+            self._live.draw(Group(*parts))
+        else:
+            self._live.clear()
+
+    def hold(self) -> None:
+        """The prompt opens: nothing may be drawn until `release`."""
+        self._live.clear()
+        self._held = []
+
+    def release(self) -> None:
+        """The prompt is gone: show what has waited."""
+        held, self._held = self._held or [], None
+        if held:
+            self.print(*held)
+
+    async def animate(self) -> None:
+        """Keep what is live moving, until cancelled."""
+        while True:
+            await asyncio.sleep(_FRAME_S)
+            if self._live.enabled:
+                self.draw()
+            elif patience := self.status.patience():
+                self.print(patience)
+
+    def close(self) -> None:
+        """Leave the terminal as it was: finished lines only, and the cursor there."""
+        self._end_words()
+        self._end_output()
+        self.status.clear()
+        self._live.clear()
+
+    # -- progress ------------------------------------------------------------------------------------------------
+
+    def on_progress(self, progress: Progress) -> None:
+        """Show what happens between two events."""
+        if isinstance(progress, Delta):
+            self._on_delta(progress)
+        elif isinstance(progress, Waiting):
+            self._on_waiting(progress)
+        else:
+            self._on_step(progress)
+
+    def _on_delta(self, delta: Delta) -> None:
+        if delta.thought:
+            self._thoughts = self._thoughts or Thoughts()
+            self.print_if(self._thoughts.feed(delta.text))
+            return
+        self._end_thoughts()
+        if self._words is None:
+            self._words = MarkdownStream()
+        self.status.words_came()
+        self.print_if(self._words.feed(delta.text))
+
+    def _on_waiting(self, waiting: Waiting) -> None:
+        self._end_words()
+        again = f"again in {seconds(waiting.delay_s)}" if waiting.delay_s >= 0.1 else "again"
+        of = f"try {waiting.attempt} of {waiting.attempts}" if waiting.attempts else f"try {waiting.attempt}"
+        self.print(Text(f"● {one_line(waiting.reason, 300)}: {again} ({of})", style="notice"))
+        self.status.restart()
+
+    def _on_step(self, step: Step) -> None:
+        if step.state == "started":
+            if step.step == "generating":
+                self._end_words()
+                self._end_round()
+            self.status.start(step)
+        else:
+            self.status.end(step)
+        self.draw()
+
+    # -- events --------------------------------------------------------------------------------------------------
+
+    def on_event(self, event: Event) -> None:
+        """Show an event."""
+        if isinstance(event, QuestionEvent):
+            if event.kind in ("run", "override"):
+                self._review = None  # the question shows the verdict with the code
+            return
+        if isinstance(event, OutputEvent):
+            self._on_output(event)
+            return
+        self._show_review()
+        if isinstance(event, MessageEvent):
+            self._on_message(event)
+        elif isinstance(event, ReviewEvent):
+            self._round.reviewed(event)
+            self._review = event
+        elif isinstance(event, AnswerEvent):
+            self._round.answered(event)
+        elif isinstance(event, ExecutionEvent):
+            self._on_execution(event)
+        elif isinstance(event, NoticeEvent):
+            if event.kind in _STARTS_AGAIN:
+                self._end_words()
+            self.print(Text(f"● {one_line(event.text)}", style="notice"))
+        elif isinstance(event, ErrorEvent):
+            self._end_words()
+            self.print(error_line(event.text, event.hint))
+        elif isinstance(event, StopEvent):
+            self._on_stop(event)
+        elif isinstance(event, TaskEvent):
+            self._round = Round()
+
+    def settle(self) -> None:
+        """Bring everything that is open to its end, so that what comes next stands alone."""
+        self._show_review()
+        self._end_words()
+        self._end_output()
+        self.status.clear()
+
+    def _on_message(self, event: MessageEvent) -> None:
+        if event.kind != "words":
+            if event.kind in ("pass", "feedback") and event.source == "user_proxy":
+                self._end_round()
+            return
+        self._end_thoughts()
+        streamed, self._words = self._words, None
+        if streamed is None and event.thought:
+            thoughts = Thoughts()
+            self.print_if([*thoughts.feed(event.thought), *thoughts.close()])
+        if streamed is None or streamed.text.strip() != event.text.strip():
+            if streamed is not None:
+                self.print_if(streamed.close())
+                self.print(Text("● The message as it was recorded:", style="notice"))
+            streamed = MarkdownStream()
+            self.print_if(streamed.feed(event.text))
+        self.print_if([*streamed.close(), Text()])
+        if event.blocks:
+            self.latest = event
+        self._notes_on(event)
+        self._round.generated(event)
+
+    def _notes_on(self, event: MessageEvent) -> None:
+        for name in event.unsupported:
+            self.print(Text(f"● {one_line(name, 40)} cannot be run here", style="notice"))
+        if event.unterminated:
+            self.print(Text("● A fence was not closed: nothing of this message runs", style="notice"))
+        if event.cut:
+            self.print(Text(f"● The message is incomplete ({one_line(event.cut)}): nothing of it runs", style="notice"))
+
+    def _on_output(self, event: OutputEvent) -> None:
+        self._show_review()
+        self._output = self._output or ProgramOutput()
+        self.print_if(self._output.feed(event.stream, event.text))
+
+    def _on_execution(self, event: ExecutionEvent) -> None:
+        if self._output is None and event.output:
+            self._output = ProgramOutput()
+            self.print_if(self._output.feed("stdout", event.output))
+        self._end_output()
+        self._round.ran(event)
+        if event.truncated:
+            self.print(Text("● The output was cut in the middle", style="notice"))
+        for file in event.files:
+            self.print(Text(f"→ {one_line(file.path)}  {file.change}, {size(file.size)}"))
+            work_dir = self._work_dir()
+            if work_dir and file.change != "deleted" and self._held is None:
+                self._live.clear()
+                self._pictures.show(work_dir, file.path)
+        for name in event.left_behind:
+            self.print(Text(f"● left behind: {one_line(name)}", style="notice"))
+
+    def _on_stop(self, event: StopEvent) -> None:
+        self._end_words()
+        self._end_output()
+        self.status.clear()
+        self._end_round()
+        self.print(*summary(event))
+
+    # -- ends ----------------------------------------------------------------------------------------------------
+
+    def print_if(self, parts: list[RenderableType]) -> None:
+        """Show these for good, where there are any."""
+        if parts:
+            self.print(*parts)
+
+    def _end_thoughts(self) -> None:
+        if self._thoughts:
+            parts = self._thoughts.close()
+            self._thoughts = None
+            self.print_if(parts)
+
+    def _end_words(self) -> None:
+        self._end_thoughts()
+        if self._words:
+            parts = self._words.close()
+            self._words = None
+            self.print_if(parts)
+
+    def _end_output(self) -> None:
+        if self._output:
+            parts = self._output.close()
+            self._output = None
+            self.print_if(parts)
+
+    def _end_round(self) -> None:
+        self._show_review()
+        if line := self._round.take_line():
+            self.print(line, Text())
+
+    def _show_review(self) -> None:
+        if self._review:
+            parts = review_parts(self._review)
+            self._review = None
+            self.print(*parts)
+
+
+def error_line(text: str, hint: str = "") -> Text:
+    """An error on one line: what happened and what to do."""
+    line = Text(f"✘ {one_line(text)}", style="bad")
+    return line.append(f" {one_line(hint)}", style="default not bold") if hint else line
+
+
+_STOPS = {
+    "approved": ("✔ approved", "good"),
+    "stopped": ("✔ done", "good"),
+    "answered": ("✔ answered", "good"),
+    "stuck": ("✘ stuck", "bad"),
+    "limit": ("✘ limit reached", "bad"),
+    "interrupted": ("● interrupted", "ask"),
+    "error": ("✘ ended by an error", "bad"),
+}
+
+
+def summary(event: StopEvent) -> list[RenderableType]:
+    """The end of a task: why, what it took, where the files are."""
+    words, style = _STOPS[event.reason]
+    first = Text(words, style=style)
+    if event.text and event.reason in ("stuck", "limit", "error"):
+        first.append(f": {one_line(event.text)}", style="default")
+    usage = event.usage
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    facts = [
+        f"{counted(event.blocks_run, 'block')} run",
+        counted(usage.calls, "model call"),
+        f"{tokens:,} tokens ({usage.prompt_tokens:,} in, {usage.completion_tokens:,} out)",
+        seconds(event.duration_s),
+    ]
+    parts: list[RenderableType] = [first, Text("  " + " · ".join(facts), style="faint")]
+    if event.work_dir:
+        parts.append(Text(f"  files: {one_line(event.work_dir)}", style="faint"))
+    return parts

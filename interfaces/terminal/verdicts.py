@@ -1,0 +1,81 @@
+"""A verdict as the terminal shows it: what was decided, why, and what was seen at which line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from interfaces.terminal.plain import one_line
+from sessions.events import ReviewEvent
+
+DIGEST_SHOWN = 6
+"""Characters of a digest that are shown, and typed for an override."""
+
+_MARKS = {"allow": "✔", "ask": "●", "deny": "✘"}
+_WORDS = {"allow": "allowed", "ask": "to be asked", "deny": "denied"}
+
+
+def headline(verdict: str, language: str, digest: str, *, place: str = "") -> Text:
+    """One line: `✘ denied  python 3fa9c1`."""
+    line = Text(f"{_MARKS.get(verdict, '●')} {_WORDS.get(verdict, one_line(verdict))}", style=_style(verdict))
+    line.append(f"  {one_line(language)}{place}", style="default not bold")
+    return line.append(f" {digest[:DIGEST_SHOWN]}", style="faint")
+
+
+def findings_table(findings: Iterable[Mapping[str, Any]]) -> Table:
+    """Findings as rows: line, rule, what was seen."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="faint", no_wrap=True, justify="right")
+    table.add_column(overflow="fold")
+    for finding in sorted(findings, key=lambda each: (each.get("line", 0), str(each.get("rule", "")))):
+        line = finding.get("line", 0)
+        what = Text(one_line(str(finding.get("message", ""))))
+        touches = finding.get("touches", "nothing")
+        about = f"{finding.get('rule', '')}" + (f", {touches}" if touches != "nothing" else "")
+        what.append(f"  ({one_line(about)})", style="faint")
+        table.add_row(f"   line {line}" if line else "   whole", what)
+    return table
+
+
+def review_parts(event: ReviewEvent) -> list[Text | Table]:
+    """The verdict of each block; reasons and findings where it is more than `allow`."""
+    parts: list[Text | Table] = []
+    for block in event.blocks:
+        verdict = str(block.get("verdict", event.verdict))
+        number = int(block.get("index", 0)) + 1
+        place = f", block {number}" if len(event.blocks) > 1 else ""
+        line = headline(verdict, str(block.get("language", "")), str(block.get("digest", "")), place=place)
+        reason = one_line(str(block.get("reason", "")))
+        if reason and verdict != "allow":
+            line.append(f"  {reason}", style="default not bold not dim")
+        parts.append(line)
+        if block.get("findings") and verdict != "allow":
+            parts.append(findings_table(block["findings"]))
+    return parts
+
+
+def _style(verdict: str) -> str:
+    return verdict if verdict in _MARKS else "ask"
+
+
+def explanation(event: ReviewEvent) -> list[Text | Table]:
+    """The last verdict in full: who judged each block, why, which rule saw what at which line."""
+    parts: list[Text | Table] = []
+    for block in event.blocks:
+        number = int(block.get("index", 0)) + 1
+        place = f", block {number}" if len(event.blocks) > 1 else ""
+        verdict = str(block.get("verdict", event.verdict))
+        parts.append(headline(verdict, str(block.get("language", "")), str(block.get("digest", "")), place=place))
+        by = {"rules": "the rules", "model": "the reviewer's model", "nobody": "nobody: the reviewer failed"}
+        parts.append(Text(f"  by {by.get(str(block.get('by', 'rules')), 'the rules')}", style="faint"))
+        if block.get("reason"):
+            parts.append(Text(f"  {one_line(str(block['reason']))}"))
+        parts.append(findings_table(block["findings"]) if block.get("findings") else _no_findings())
+    return parts
+
+
+def _no_findings() -> Text:
+    return Text("  no rule saw anything", style="faint")
