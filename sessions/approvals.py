@@ -28,15 +28,15 @@ class SqliteApprovalLog:
     def taken(self, message: str, index: int, digest: str) -> None:
         """Use the approval up. Raises `NotApprovedError` where none is left.
 
-        On the disk before it returns, so that not even a power loss lets the block run twice. Approvals given twice
-        for the same bytes at the same place are used up together.
+        On the disk before it returns, so that not even a power loss lets the block run twice. A place has one open
+        approval at most, the last that was given for it.
         """
         seq, time = self._seq(), now()
         with self._database.transaction(flush=True) as connection:
             used = connection.execute(
                 "INSERT INTO taken (approval, seq, time) SELECT number, ?, ? FROM approvals"
-                " WHERE session = ? AND message = ? AND place = ? AND digest = ?"
-                " AND number NOT IN (SELECT approval FROM taken)",
+                " WHERE number = (SELECT max(number) FROM approvals WHERE session = ? AND message = ? AND place = ?)"
+                " AND digest = ? AND number NOT IN (SELECT approval FROM taken)",
                 (seq, time, self._session, message, index, digest),
             ).rowcount
         if not used:

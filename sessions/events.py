@@ -83,7 +83,7 @@ class MessageEvent(EventBase):
     thought: str = ""
     """Reasoning that the model showed: never parsed, never run."""
     kind: Literal["words", "pass", "review", "result", "feedback"] = "words"
-    """`pass`: nothing to do in this round; `review` and `result`: an account of the review or execution events before."""
+    """`pass`: nothing to do in this round; `review`, `result`: an account of the review or execution events before."""
     blocks: tuple[BlockInfo, ...] = ()
     unsupported: tuple[str, ...] = ()
     unterminated: bool = False

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from sessions.events import Event, OutputEvent, load_event
 from sessions.redaction import Redactor
 from sessions.store import now
 from utils.errors import StoreError
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 
 class Recorder:
-    """Prepares the events of one session. Remembers the end of each output stream: a secret may come in two pieces."""
+    """Prepares the events of one session. Follows each stream of output: a secret may come in two pieces."""
 
     def __init__(self, session: str, seq: int, redactor: Redactor) -> None:
         self.session = session
         self.seq = seq
         """Number of the last event that was recorded."""
         self._redactor = redactor
-        self._tails: dict[str, str] = {}
+        self._streams: dict[tuple[str, int, str], Callable[[str], str]] = {}
 
     def prepare(self, event: Event) -> tuple[Event, str]:
         """The event as it is to be kept, and its JSON. `seq` grows only when `kept` is called."""
@@ -28,27 +33,32 @@ class Recorder:
             update={"seq": self.seq + 1, "time": event.time or now(), "session": self.session, "redacted": False}
         )
         if isinstance(event, OutputEvent):
-            before = self._tails.get(event.stream, "")
-            text = self._redactor.clean_piece(before, event.text)
-            self._tails[event.stream] = (before + event.text)[-self._redactor.reach :]
-            if text is not event.text:
-                event = event.model_copy(update={"text": text, "redacted": True})
+            event = self._clean_output(event)
         else:
-            self._tails.clear()
-        body = event.model_dump_json()
-        # The escapes of JSON can hide a secret from the quick look, but they always leave a backslash.
-        if "\\" not in body and self._redactor.clean(body) is body:
-            return event, body
-        data = event.model_dump(mode="json")
-        cleaned = self._redactor.clean_data(data)
-        if cleaned != data:
-            event = load_event({**cleaned, "redacted": True})
+            self._streams.clear()
+        try:
             body = event.model_dump_json()
+        except PydanticSerializationError:  # lone surrogates, which no encoding can carry
+            event = load_event(_without_surrogates(event.model_dump()))
+            body = event.model_dump_json()
+        if self._redactor.may_hold_secret(body):
+            data = event.model_dump(mode="json")
+            cleaned = self._redactor.clean_data(data)
+            if cleaned != data:
+                event = load_event({**cleaned, "redacted": True})
+                body = event.model_dump_json()
         return event, body
 
     def kept(self) -> None:
         """The event that was prepared last is in the store."""
         self.seq += 1
+
+    def _clean_output(self, event: OutputEvent) -> OutputEvent:
+        key = (event.message, event.index, event.stream)
+        if key not in self._streams:
+            self._streams[key] = self._redactor.stream()
+        text = self._streams[key](event.text)
+        return event if text == event.text else event.model_copy(update={"text": text, "redacted": True})
 
 
 def read_event(body: dict[str, Any], session: str, seq: int) -> Event:
@@ -61,3 +71,14 @@ def read_event(body: dict[str, Any], session: str, seq: int) -> Event:
             f"Event {seq} of session {session} (type {kind!r}) cannot be read: {error.error_count()} fields differ.",
             "It was written by another release of the program: open the session with that one.",
         ) from error
+
+
+def _without_surrogates(data: Any) -> Any:
+    """The data with each lone surrogate replaced by U+FFFD."""
+    if isinstance(data, str):
+        return _SURROGATES.sub("\ufffd", data)
+    if isinstance(data, dict):
+        return {key: _without_surrogates(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_without_surrogates(value) for value in data]
+    return data

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
+
+from sessions.secret_shapes import SHAPES
 
 SHORTEST_SECRET = 8
 """Characters. A shorter value of a variable is no secret worth the name and would be found in ordinary words."""
 
+_SHORTEST_START = 6
+"""Characters of a known secret at the end of a piece of output that are taken for its start."""
+
+_REACH = 4096
+"""Characters of a stream that may belong to a secret which goes on in the next piece: a private key in PEM form."""
+
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _PLACE_NAME = re.compile(r"(?:PATH|FILE|DIR|DIRECTORY|HOME|SOCK|COUNT|LIMIT|MAP)$", re.IGNORECASE)
-
-_SHAPES: tuple[tuple[str, str], ...] = (
-    ("private key", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)"),
-    ("api key", r"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{16,}"),
-    ("github token", r"(?<![A-Za-z0-9_])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})"),
-    ("aws key", r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])"),
-    ("google key", r"(?<![A-Za-z0-9_-])AIza[A-Za-z0-9_-]{35}"),
-    ("slack token", r"(?<![A-Za-z0-9])xox[abeprs]-[A-Za-z0-9-]{10,}"),
-    ("bearer token", r"(?<=[Bb]earer )[A-Za-z0-9._~+/-]{20,}=*"),
-    ("password in a url", r"(?<=://)[^\s/:@\"'<>]*:[^\s/@\"'<>]{3,}(?=@)"),
-)
-_HINT = re.compile(
-    r"PRIVATE KEY|sk-[A-Za-z0-9_-]{16}|gh[pousr]_|github_pat_|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza|xox[abeprs]-|[Bb]earer |://[^\s/:@]*:"
-)
 
 
 class Redactor:
@@ -41,12 +36,11 @@ class Redactor:
             for form in (value, value.strip(), quote(value, safe="")):
                 if len(form) >= SHORTEST_SECRET:
                     names.setdefault(form, name)
-        self._names = names
-        values = sorted(names, key=len, reverse=True)
-        self._longest = max(map(len, values), default=0)
-        self._values = re.compile("|".join(map(re.escape, values))) if values else None
-        shapes = "|".join(f"(?P<s{place}>{pattern})" for place, (_, pattern) in enumerate(_SHAPES))
-        self._shapes = re.compile(shapes)
+        self._names = {value: names[value] for value in sorted(names, key=len, reverse=True)}
+        self._signs = (
+            *(json.dumps(value, ensure_ascii=ascii_only)[1:-1] for value in names for ascii_only in (False, True)),
+            *(shape.sign for shape in SHAPES),
+        )
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Redactor:
@@ -61,10 +55,13 @@ class Redactor:
 
     def clean(self, text: str) -> str:
         """The text with every secret replaced by a mark; the very same object where there is none."""
-        if self._values is not None and self._values.search(text):
-            text = self._values.sub(lambda found: f"[redacted:{self._names[found.group()]}]", text)
-        if _HINT.search(text):
-            text = self._shapes.sub(_shape_mark, text)
+        for value, name in self._names.items():
+            if value in text:
+                text = text.replace(value, f"[redacted:{name}]")
+        for shape in SHAPES:
+            if shape.sign in text:
+                cleaned = shape.pattern.sub(f"[redacted:{shape.name}]", text)
+                text = cleaned if cleaned != text else text
         return text
 
     def clean_data(self, data: Any) -> Any:
@@ -77,9 +74,15 @@ class Redactor:
             return [self.clean_data(value) for value in data]
         return data
 
+    def may_hold_secret(self, document: str) -> bool:
+        """A quick look at a JSON document: False only where `clean_data` would change nothing of what it holds."""
+        return any(sign in document for sign in self._signs)
+
     def holds_secret(self, data: bytes) -> bool:
         """Whether a known secret value or a key's shape stands in the bytes of a file."""
-        return self.clean(text := data.decode("utf-8", "replace")) is not text
+        if any(value.encode("utf-8", "surrogatepass") in data for value in self._names):
+            return True
+        return any(shape.sign.encode() in data and shape.in_bytes.search(data) for shape in SHAPES)
 
     def clean_piece(self, before: str, piece: str) -> str:
         """Clean a piece of a stream that began with `before`, the true text of the pieces before it.
@@ -88,40 +91,44 @@ class Redactor:
         replaced as well, since the next piece may complete it.
         """
         joined = before + piece
-        spans = [(found.start(), found.end(), self._names[found.group()]) for found in self._found_values(joined)]
-        spans += [
-            (found.start(), found.end(), _shape_name(found))
-            for found in (self._shapes.finditer(joined) if _HINT.search(joined) else ())
+        spans = [
+            (found.start(), found.end(), name)
+            for value, name in self._names.items()
+            if value in joined
+            for found in re.finditer(re.escape(value), joined)
         ]
-        if start := self._unfinished(joined):
-            spans.append((len(joined) - start, len(joined), "cut secret"))
-        return _mark_spans(joined, spans, len(before)) if spans else piece
+        spans += [
+            (found.start(), found.end(), shape.name)
+            for shape in SHAPES
+            if shape.sign in joined
+            for found in shape.pattern.finditer(joined)
+        ]
+        for value, name in self._names.items():
+            if length := _length_of_start(joined, value):
+                spans.append((len(joined) - length, len(joined), name))
+        return _mark_spans(joined, spans, len(before))
 
-    @property
-    def reach(self) -> int:
-        """Characters of a stream to keep as `before` for `clean_piece`."""
-        return max(self._longest, 256)
+    def stream(self) -> Callable[[str], str]:
+        """A function that cleans one stream's pieces, in the order in which they come."""
+        before = ""
 
-    def _found_values(self, text: str) -> list[re.Match[str]]:
-        return list(self._values.finditer(text)) if self._values is not None else []
+        def clean(piece: str) -> str:
+            nonlocal before
+            cleaned = self.clean_piece(before, piece)
+            before = (before + piece)[-_REACH:]
+            return cleaned
 
-    def _unfinished(self, text: str) -> int:
-        """Length of the longest start of a known value (6 characters at least) that the text ends with, else 0."""
-        best = 0
-        for value in self._names:
-            for length in range(min(len(value) - 1, len(text)), max(best, 5), -1):
-                if text.endswith(value[:length]):
-                    best = length
-                    break
-        return best
-
-
-def _shape_name(found: re.Match[str]) -> str:
-    return _SHAPES[int((found.lastgroup or "s0")[1:])][0]
+        return clean
 
 
-def _shape_mark(found: re.Match[str]) -> str:
-    return f"[redacted:{_shape_name(found)}]"
+def _length_of_start(text: str, value: str) -> int:
+    """Length of the longest start of `value`, not the whole of it, that the text ends with; 0 below the least."""
+    place = text.find(value[:_SHORTEST_START], max(0, len(text) - len(value) + 1))
+    while place >= 0:
+        if value.startswith(text[place:]):
+            return len(text) - place
+        place = text.find(value[:_SHORTEST_START], place + 1)
+    return 0
 
 
 def _mark_spans(text: str, spans: list[tuple[int, int, str]], start: int) -> str:
@@ -129,8 +136,7 @@ def _mark_spans(text: str, spans: list[tuple[int, int, str]], start: int) -> str
     parts: list[str] = []
     place = start
     for first, end, name in sorted(spans):
-        if end <= place:
-            continue
-        parts += [text[place : max(first, place)], f"[redacted:{name}]"]
-        place = end
+        if end > place:
+            parts += [text[place : max(first, place)], f"[redacted:{name}]"]
+            place = end
     return "".join([*parts, text[place:]])

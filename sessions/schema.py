@@ -98,7 +98,43 @@ _VERSION_1 = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+_VERSION_2 = (
+    """
+    CREATE TABLE contents (
+        sha256 TEXT PRIMARY KEY,
+        parts INTEGER NOT NULL
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE content_parts (
+        sha256 TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (sha256, part)
+    )
+    """,
+    """
+    CREATE TABLE kept_contents (
+        session TEXT NOT NULL REFERENCES sessions (id),
+        sha256 TEXT NOT NULL REFERENCES contents (sha256),
+        PRIMARY KEY (session, sha256)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX kept_contents_by_content ON kept_contents (sha256)",
+    """
+    CREATE TABLE files (
+        session TEXT NOT NULL REFERENCES sessions (id),
+        path TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        sha256 TEXT NOT NULL,
+        mode INTEGER NOT NULL,
+        omitted TEXT NOT NULL,
+        PRIMARY KEY (session, path)
+    ) WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
 """Statements that lead from each version to the next; a new database starts from version 0."""
 
 VERSION = len(MIGRATIONS)

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sessions import lock
+from sessions import contents, lock
 from sessions.approvals import SqliteApprovalLog, read_approvals
 from sessions.database import Database
 from sessions.events import Event, Usage
 from sessions.interruption import find_interrupted
 from sessions.recording import Recorder, read_event
 from sessions.redaction import Redactor
-from sessions.store import Approval, ApprovalLog, Interrupted, SessionInfo, now
+from sessions.store import Approval, ApprovalLog, Interrupted, SessionInfo, StoredFile, now
 from sessions.summary import Change, change_of
 from utils.errors import StoreError
 from utils.settings import Settings
@@ -43,7 +43,12 @@ class SqliteStore:
     @classmethod
     def from_settings(cls, settings: Settings, *, read_only: bool = False) -> SqliteStore:
         """The store of the data directory, with the secrets of the settings' environment kept out of it."""
-        return cls(settings.data_dir / FILE_NAME, redactor=Redactor.from_environ(settings.environ), read_only=read_only)
+        return cls(
+            settings.data_dir / FILE_NAME,
+            redactor=Redactor.from_environ(settings.environ),
+            limit_bytes=settings.store_mb << 20,
+            read_only=read_only,
+        )
 
     def create(self, *, task: str = "", model: str = "") -> str:
         """Begin a session and hold it. Returns its identifier: 12 hexadecimal digits."""
@@ -113,7 +118,7 @@ class SqliteStore:
     def save_turn(self, session: str, state: Mapping[str, Any]) -> None:
         """Keep the team's state as the one that covers all events so far, in place of the one before."""
         seq = self._recorder(session).seq
-        body = json.dumps(self._redactor.clean_data(state), separators=(",", ":"), ensure_ascii=False)
+        body = json.dumps(self._redactor.clean_data(state), separators=(",", ":"))
         self._database.write(
             "INSERT INTO turns (session, seq, state) VALUES (?, ?, ?)"
             " ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, state = excluded.state",
@@ -155,6 +160,27 @@ class SqliteStore:
         """Note where the session's files lie."""
         self._database.write("UPDATE sessions SET work_dir = ? WHERE id = ?", (work_dir, session))
 
+    def keep_content(self, session: str, data: bytes) -> bool:
+        """Keep a file's bytes, once for all files and sessions. False: they hold a secret and are not kept."""
+        self._recorder(session)
+        if self._redactor.holds_secret(data):
+            return False
+        contents.keep(self._database, session, data)
+        return True
+
+    def content(self, session: str, sha256: str) -> bytes | None:
+        """The bytes with this digest that were kept for the session; None where none were."""
+        return contents.read(self._database, session, sha256)
+
+    def save_files(self, session: str, files: Sequence[StoredFile]) -> None:
+        """Note which files the workspace has now, in place of what was noted before."""
+        self._recorder(session)
+        contents.save_files(self._database, session, files)
+
+    def files(self, session: str) -> tuple[StoredFile, ...]:
+        """The workspace as it was noted last, by path."""
+        return contents.read_files(self._database, session)
+
     def info(self, session: str) -> SessionInfo:
         """One line of the list of sessions."""
         rows = self._database.rows(f"{_SELECT_SESSIONS} WHERE id = ?", (session,))
@@ -176,6 +202,7 @@ class SqliteStore:
                 for statement in _REMOVE:
                     connection.execute(statement, (session,))
                 connection.execute("DELETE FROM removals")
+                contents.forget_unused(connection)
         finally:
             self.release(session)
 
@@ -237,6 +264,8 @@ _REMOVE = (
     "DELETE FROM approvals WHERE session = ?",
     "DELETE FROM standing WHERE session = ?",
     "DELETE FROM turns WHERE session = ?",
+    "DELETE FROM files WHERE session = ?",
+    "DELETE FROM kept_contents WHERE session = ?",
     "DELETE FROM events WHERE session = ?",
     "DELETE FROM sessions WHERE id = ?",
 )

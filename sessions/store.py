@@ -151,6 +151,22 @@ class Store(Protocol):
         """Note where the session's files lie."""
         ...
 
+    def keep_content(self, session: str, data: bytes) -> bool:
+        """Keep a file's bytes for the session, once for all files and sessions. False: they hold a secret, not kept."""
+        ...
+
+    def content(self, session: str, sha256: str) -> bytes | None:
+        """The bytes with this digest (SHA-256 in hexadecimal) that were kept for the session; None where none were."""
+        ...
+
+    def save_files(self, session: str, files: Sequence[StoredFile]) -> None:
+        """Note which files the workspace has now, in place of what was noted before."""
+        ...
+
+    def files(self, session: str) -> tuple[StoredFile, ...]:
+        """The workspace as it was noted last, by path."""
+        ...
+
     def info(self, session: str) -> SessionInfo:
         """One line of the list of sessions."""
         ...

@@ -43,6 +43,12 @@ class Settings(BaseModel):
     """Files and directories to copy into the workspace."""
     data_dir: Path
     """Where sessions and work directories are kept."""
+    store_mb: int = Field(default=4096, ge=1, le=1_000_000)
+    """Largest size of the session database, MiB; 1-1000000."""
+    kept_file_mb: int = Field(default=32, ge=0, le=1024)
+    """Largest file of a workspace that is kept with its session, MiB; 0-1024."""
+    kept_files_mb: int = Field(default=256, ge=0, le=100_000)
+    """All files of a workspace that are kept with its session, MiB; 0-100000."""
     models_file: Path = ROOT / "models.yaml"
     sandbox_file: Path = ROOT / "sandbox.yaml"
     prompts_dir: Path = ROOT / "prompts"
