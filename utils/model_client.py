@@ -25,7 +25,7 @@ from autogen_core.models import (
 )
 from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.openai import AzureOpenAIChatCompletionClient, OpenAIChatCompletionClient
-from openai import omit, pydantic_function_tool
+from openai import DefaultAsyncHttpxClient, omit, pydantic_function_tool
 from pydantic import BaseModel
 
 from utils.errors import ContextLengthError, ModelError, RequestRefusedError, StreamBrokenError
@@ -159,7 +159,7 @@ class ModelClient(ChatCompletionClient):
             try:
                 async with aclosing(self._send(request, known, answer, stream=stream)) as pieces:
                     async for text in pieces:
-                        shown = True
+                        shown = shown or bool(text.strip())
                         yield text
                 if answer.is_empty and answer.cut in ("", "broken off"):
                     raise EmptyAnswerError
@@ -289,6 +289,9 @@ def _make_client(profile: Profile, info: ModelInfo) -> OpenAIChatCompletionClien
         # Not every endpoint takes a name in a message.
         "include_name_in_message": False,
     }
+    if profile.is_loopback:
+        # A proxy from the environment has no business between this program and a model on the same machine.
+        options["http_client"] = DefaultAsyncHttpxClient(trust_env=False, timeout=options["timeout"])
     if profile.kind == "azure":
         return AzureOpenAIChatCompletionClient(
             azure_endpoint=profile.base_url,

@@ -103,6 +103,12 @@ class Profile(ProfileSettings):
         """Key under which is remembered what this model at this address can do."""
         return f"{self.base_url} {self.model}"
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the endpoint is on this machine."""
+        host = urlsplit(self.base_url).hostname or ""
+        return host in ("localhost", "::1") or host.startswith("127.")
+
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Price of so many tokens, in the currency of `prices`."""
         return (prompt_tokens * self.prices.prompt + completion_tokens * self.prices.completion) / 1e6

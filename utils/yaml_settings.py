@@ -66,7 +66,8 @@ def _lines(node: yaml.Node, path: tuple[str, ...], file: Path) -> Iterator[tuple
 
 
 def _explain(error: ValidationError, path: Path, lines: Lines, model: type[BaseModel]) -> ConfigurationError:
-    first = error.errors(include_url=False)[0]
+    # A misspelt key shows twice: as unknown, and as missing. The first tells more.
+    first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     place = tuple(str(part) for part in first["loc"] if part != "[key]")
     line = next((lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in lines), 0)
     where = f"{path}:{line}" if line else str(path)
@@ -79,6 +80,8 @@ def _explain(error: ValidationError, path: Path, lines: Lines, model: type[BaseM
     reason = str(first["msg"]).removeprefix("Value error, ")
     if not key:
         return ConfigurationError(f"{where}: {reason}.", "See the comments in the file as it was shipped.")
+    if first["type"] == "missing":
+        return ConfigurationError(f"{where}: '{key}' is missing.", "Add it.")
     return ConfigurationError(f"{where}: '{key}': {reason}.", "Mend that line.")
 
 

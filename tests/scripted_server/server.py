@@ -90,6 +90,12 @@ class ScriptedServer:
             if not self._arrived.wait_for(lambda: len(self.requests) >= number, timeout_s):
                 raise TimeoutError(f"{len(self.requests)} requests came, not {number}")
 
+    def wait_abandoned(self, number: int, timeout_s: float = 10.0) -> None:
+        """Wait until the client has gone away from so many requests that hang. Blocks, as above."""
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: sum(r.abandoned for r in self.requests) >= number, timeout_s):
+                raise TimeoutError("the client did not go away")
+
     def __enter__(self) -> Self:
         return self.start()
 
@@ -221,8 +227,11 @@ class ScriptedServer:
         await self._gate(name).wait()
 
     async def _hang(self, request: Request, reader: asyncio.StreamReader) -> None:
-        await reader.read(1)
-        request.abandoned = True
+        with contextlib.suppress(ConnectionError):
+            await reader.read(1)
+        with self._arrived:
+            request.abandoned = True
+            self._arrived.notify_all()
 
 
 def _send(writer: asyncio.StreamWriter, status: int, body: object, headers: Mapping[str, str] = {}) -> None:
