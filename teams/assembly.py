@@ -48,7 +48,7 @@ def assemble(
     policy = load_policy(settings.sandbox_file)
     opened = store.create(model=choice.label) if session is None else store.open(session)
     work_dir = settings.work_dir or settings.data_dir / "work" / opened
-    box = sandbox if sandbox is not None else DockerExecutor.from_policy(policy, work_dir=work_dir)
+    box = sandbox if sandbox is not None else DockerExecutor(policy=policy, environ=settings.environ, work_dir=work_dir)
     store.set_work_dir(opened, str(work_dir))
     prompt = partial(_reader, settings, box)
     for name in ("code_generator", REVIEWER):
