@@ -68,6 +68,9 @@ _LINE_END = re.compile(r"\r\n?|\n")
 def _block_reader() -> MarkdownIt:
     """A CommonMark reader of blocks alone: what is inside a line is of no matter here."""
     reader = MarkdownIt("commonmark")
+    # A link reference definition is a paragraph while blocks are read; with its own rule, markdown-it would let what
+    # cannot interrupt a paragraph begin after it, and see other fences than CommonMark does.
+    reader.disable("reference")
     reader.core.ruler.enableOnly(["block"])
     return reader
 

@@ -23,7 +23,7 @@ regex regexp ebnf bnf abnf pseudocode pseudo example prompt quote note
 DATA_NAMES = frozenset(_DATA.split())
 """Names, in lower case, of fences that show something and are never meant to run here."""
 
-_WORD = re.compile(r"[^\s{}\[\](),:;=]+")
+_WORD = re.compile(r"[\s{]*([^\s{}\[\](),:;=]+)")
 _PYTHON_3 = re.compile(r"(?:python|py)3(?:\.\d+)*")
 _LONGEST_NAME = 40
 
@@ -31,12 +31,12 @@ _LONGEST_NAME = 40
 def fence_name(info: str) -> str:
     """First word of an info string, in lower case: `python` of `Python title="x"`, `{.python}` and `python:main.py`.
 
-    Backslash escapes and character references are resolved as CommonMark says. Empty where there is no word.
+    Backslash escapes and character references are resolved as CommonMark says. Empty where the string is.
     """
-    match = _WORD.search(unescapeAll(info[:1000]))
-    if match is None:
-        return ""
-    return match.group().lstrip(".").lower().removeprefix("language-").removeprefix("lang-")
+    info = unescapeAll(info[:1000]).strip()
+    match = _WORD.match(info)
+    name = match.group(1).lower() if match is not None else info
+    return name.removeprefix(".").removeprefix("language-").removeprefix("lang-") or name
 
 
 def language_of(name: str, languages: Mapping[str, str]) -> str:

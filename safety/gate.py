@@ -27,7 +27,7 @@ class ApprovalLog(Protocol):
     """The durable side of the gate. Each place has at most one open approval at a time."""
 
     def approved(self, message: str, index: int, digest: str, by: By, policy: str) -> None:
-        """Record an approval and leave it open."""
+        """Record an approval and leave it open, in place of an earlier one for the same place."""
         ...
 
     def taken(self, message: str, index: int, digest: str) -> None:
@@ -39,18 +39,21 @@ class MemoryLog:
     """An approval log that lasts as long as the process: for tests and for a conversation that is not stored."""
 
     def __init__(self) -> None:
-        self._open: set[tuple[str, int, str]] = set()
+        self._open: dict[tuple[str, int], str] = {}
 
     def approved(self, message: str, index: int, digest: str, by: By, policy: str) -> None:
-        """Record an approval and leave it open."""
-        self._open.add((message, index, digest))
+        """Record an approval and leave it open, in place of an earlier one for the same place."""
+        self._open[message, index] = digest
 
     def taken(self, message: str, index: int, digest: str) -> None:
         """Close the open approval. Raises `NotApprovedError` where none is open."""
-        try:
-            self._open.remove((message, index, digest))
-        except KeyError:
-            raise _refusal("no approval of it is open") from None
+        if not self.is_open(message, index, digest):
+            raise _refusal("no approval of it is open")
+        del self._open[message, index]
+
+    def is_open(self, message: str, index: int, digest: str) -> bool:
+        """Whether an approval of these bytes at this place was given and not used."""
+        return self._open.get((message, index)) == digest
 
 
 @final
