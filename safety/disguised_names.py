@@ -14,6 +14,7 @@ from safety.python_text import PythonText
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"[^\W\d_]+")
+_LONGEST = 40
 _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist) | sys.stdlib_module_names
 
 
@@ -44,7 +45,7 @@ def _mixture(word: str) -> str:
 def _disguise(word: str, plain: frozenset[str]) -> str:
     normal = unicodedata.normalize("NFKC", word)
     if normal in plain or any(is_styled(char) for char in word):
-        return f"Python reads it as {normal}"
+        return f"Python reads it as {normal[:_LONGEST]}"
     strictly, loosely = in_latin(word), at_a_glance(word)
     if strictly in plain:
         return f"it looks like {strictly}"

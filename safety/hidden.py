@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from safety.characters import BIDI_CONTROLS, character_name, is_invisible, is_tag, is_variation_selector
 from safety.disguised_names import disguised_names
@@ -20,13 +19,7 @@ _TAG_RUN = re.compile("(\U0001f3f4?)([\U000e0000-\U000e007f]+)")
 _HIDDEN_RUN = 3
 _JOINERS = "\u200c\u200d"
 _LONGEST_TOKENIZED = 200_000
-
-
-class _Place(NamedTuple):
-    """Something found, by its offset in the text."""
-
-    offset: int
-    what: str
+_LONGEST_NAME = 40
 
 
 def hidden_findings(code: str, language: str) -> tuple[Finding, ...]:
@@ -40,56 +33,56 @@ def hidden_findings(code: str, language: str) -> tuple[Finding, ...]:
 
 
 def _findings(code: str, python: bool) -> Iterator[Finding]:
-    nul = [_Place(match.start(), "U+0000") for match in re.finditer("\0", code)]
+    nul = [match.start() for match in re.finditer("\0", code)]
     yield from _finding(code, "hidden.nul", "deny", nul, "Python and shells end or refuse the text there")
-    control = [_Place(match.start(), f"U+{ord(match.group()):04X}") for match in _CONTROL.finditer(code)]
+    control = [match.start() for match in _CONTROL.finditer(code)]
     yield from _finding(code, "hidden.control", "ask", control, "a terminal obeys such characters in place of showing")
     if python:
-        yield from _finding(code, "hidden.encoding", "deny", list(_cookies(code)), "the bytes then say something else")
+        for offset, encoding in _cookies(code):
+            what = f"the code declares the encoding {encoding[:40]}"
+            yield from _finding(code, "hidden.encoding", "deny", [offset], "its bytes then say something else", what)
     if code.isascii():
         return
-    bidi = [_Place(offset, character_name(char)) for offset, char in enumerate(code) if char in BIDI_CONTROLS]
+    bidi = [offset for offset, char in enumerate(code) if char in BIDI_CONTROLS]
     yield from _finding(code, "hidden.bidi", "deny", bidi, "the code is shown in another order than it runs in")
-    tags = [
-        _Place(match.start(2), character_name(match.group(2)[0]))
-        for match in _TAG_RUN.finditer(code)
-        if not match.group(1)
-    ]
+    tags = [match.start(2) for match in _TAG_RUN.finditer(code) if not match.group(1)]
     yield from _finding(code, "hidden.tags", "ask", tags, "they can carry a text that nobody sees")
     # One line end for the tokenizer; lines and columns stay what they are.
     text = _LINE_END.sub("\n", code)
     source = PythonText(text) if python and len(text) <= _LONGEST_TOKENIZED else None
-    unseen = [_Place(offset, character_name(text[offset])) for offset in _invisible(text, source)]
+    unseen = list(_invisible(text, source))
     yield from _finding(text, "hidden.invisible", "ask", unseen, "what is there is not what is seen")
-    names = [_Place(offset, f"{word} ({why})") for offset, word, why in disguised_names(text, source)]
-    yield from _finding(text, "hidden.name", "ask", names, "a name may be taken for another")
+    names = list(disguised_names(text, source))
+    if names:
+        _, word, reason = names[0]
+        places = [offset for offset, _, _ in names]
+        yield from _finding(text, "hidden.name", "ask", places, reason, f"the name {word[:_LONGEST_NAME]}")
 
 
-def _finding(text: str, rule: str, verdict: Verdict, places: list[_Place], why: str) -> Iterator[Finding]:
+def _finding(text: str, rule: str, verdict: Verdict, places: list[int], why: str, what: str = "") -> Iterator[Finding]:
     """One finding for all places of a rule, at the first of them; none where there is no place."""
     if not places:
         return
-    offset, what = places[0]
-    before = _LINE_END.split(text[:offset])
-    message = what if len(places) == 1 else f"{what} and {len(places) - 1:,} more"
+    before = _LINE_END.split(text[: places[0]])
+    more = f" and {len(places) - 1:,} more" if len(places) > 1 else ""
     yield Finding(
         rule=rule,
         verdict=verdict,
-        message=f"{message}: {why}",
+        message=f"{what or character_name(text[places[0]])}{more}: {why}",
         line=len(before),
         column=len(before[-1]) + 1,
         touches="obfuscation",
     )
 
 
-def _cookies(code: str) -> Iterator[_Place]:
-    """Encodings other than UTF-8 and its subset ASCII that the first two lines declare."""
+def _cookies(code: str) -> Iterator[tuple[int, str]]:
+    """Place and name of an encoding, neither UTF-8 nor its subset ASCII, in the first two lines; at most one."""
     for pattern in (_LINE_END, re.compile("\n")):
         lines = [match.removeprefix("\ufeff") for match in pattern.split(code, maxsplit=2)[:2]]
         for number, line in enumerate(lines):
             cookie = _COOKIE.match(line)
             if cookie is not None and not _is_utf_8(cookie.group(1)):
-                yield _Place(code.index(line), f"The code declares the encoding {cookie.group(1)[:40]}")
+                yield code.index(line), cookie.group(1)
                 return
             if number == 0 and not _NO_CODE.match(line):
                 break
@@ -109,6 +102,8 @@ def _invisible(text: str, source: PythonText | None) -> Iterator[int]:
     """
     run = 0
     for offset, char in enumerate(text):
+        if offset == 0 and char == "\ufeff":  # marks UTF-8, as Python takes it too
+            continue
         if char.isascii() or not is_invisible(char) or char in BIDI_CONTROLS or is_tag(char):
             run = 0
             continue
@@ -119,10 +114,10 @@ def _invisible(text: str, source: PythonText | None) -> Iterator[int]:
 
 
 def _needed(text: str, offset: int) -> bool:
-    """Whether an invisible character belongs to an emoji or to a script that joins its letters, or marks UTF-8."""
+    """Whether an invisible character belongs to an emoji or to a script that joins its letters."""
     char, before, after = text[offset], text[offset - 1 : offset], text[offset + 1 : offset + 2]
-    if offset == 0:
-        return char == "\ufeff"
+    if not before:
+        return False
     if is_variation_selector(char):
         return before in "0123456789#*" or not (before.isascii() or is_invisible(before))
     return char in _JOINERS and not before.isascii() and bool(after) and not (after.isascii() or is_invisible(after))
