@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import stat
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interfaces.terminal.arguments import parse
-from utils.errors import ConfigurationError, RoundtableError
+from utils.errors import ConfigurationError, RoundtableError, SandboxError
 
 if TYPE_CHECKING:
     from utils.settings import Settings
@@ -102,8 +103,12 @@ def _talk(args: argparse.Namespace, settings: Settings) -> int:
         from utils.demo_client import load_demo
 
         task = load_demo().task
+    from interfaces.terminal.preparation import prepare_sandbox
     from sessions.sqlite_store import SqliteStore
 
+    # A program gets the failure as an event, when its task meets the same one.
+    with contextlib.suppress(*([SandboxError] if args.json else [])):
+        prepare_sandbox(settings)
     store = SqliteStore.from_settings(settings)
     session = store.open(args.resume or None) if args.resume is not None else None
     if args.json:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import json
-import re
 import sys
-import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +88,7 @@ class Onboarding:
         return None
 
     def _works(self, settings: Settings, profile: str) -> bool:
-        from interfaces.terminal.ping import ping
+        from utils.model_probes import ping
         from utils.models import Models
 
         _show("Trying it ...")
@@ -129,21 +126,13 @@ class Onboarding:
 
 def local_models(models: Models) -> list[str]:
     """Names of the models of a local Ollama; empty where none answers."""
+    from utils.model_probes import ollama_models
+
     try:
         address = models.resolve("ollama").base_url
     except ConfigurationError:
         return []
-    # A proxy of the environment knows nothing of this machine.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    root = address.removesuffix("/v1")
-    if not re.match(r"https?://", root):
-        return []
-    try:
-        with opener.open(f"{root}/api/tags", timeout=OLLAMA_TIMEOUT_S) as reply:
-            data = json.loads(reply.read(1_000_000))
-        return sorted(str(model["name"]) for model in data["models"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    return sorted(asyncio.run(ollama_models(address, OLLAMA_TIMEOUT_S)))
 
 
 def _listed(names: list[str]) -> str:
