@@ -67,7 +67,6 @@ class Gate:
     def __init__(self, policy: str, log: ApprovalLog | None = None) -> None:
         self._lock = threading.RLock()
         self._policy = _text(policy, "the policy")
-        self._durable = log is not None
         self._log: ApprovalLog = MemoryLog() if log is None else log
         self._message = ""
         self._blocks: list[CodeBlock] = []
@@ -188,7 +187,8 @@ class Gate:
     def load_state(self, state: Mapping[str, object]) -> None:
         """Go on from a saved state; one that cannot be read leaves a gate that lets nothing out.
 
-        Open approvals come back only where a log outlives the process, since that log refuses those used meanwhile.
+        The log has the last word on the approvals that come back: what was used meanwhile is refused there, and a log
+        that does not outlive the process knows none of them.
         """
         with self._lock:
             self._forget()
@@ -215,8 +215,7 @@ class Gate:
         self._taken = {(int(index), str(digest)) for index, digest in state["taken"]}
         for index, digest, policy in state["approved"]:
             self._match(self._message, index, digest)
-            if self._durable:
-                self._approved[index] = (digest, _text(policy, "the policy"))
+            self._approved[index] = (digest, _text(policy, "the policy"))
 
     def _at(self, message: str, index: int) -> CodeBlock:
         """The block at a place of the latest message."""
