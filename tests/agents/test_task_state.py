@@ -60,9 +60,9 @@ def test_two_denials_in_a_row_are_stuck_and_a_failure_between_them_is_not() -> N
 
 def test_success_and_human_input_start_the_count_anew() -> None:
     state = TaskState()
-    for reset in (lambda: state.note_success(("z",)), state.reset_counters):
+    for succeed in (True, False):
         failed(state, "a", "KeyError: 1")
-        reset()
+        state.note_success(("z",)) if succeed else state.reset_counters()
         assert failed(state, "a", "KeyError: 1") == ""
         state.reset_counters()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ class Table:
 @contextlib.asynccontextmanager
 async def table(
     tmp_path: Path,
-    replies: Sequence[str | Mapping[str, Any] | Reply],
+    replies: Sequence[object],
     *,
     results: Sequence[Scripted] = (),
     answers: Sequence[Answer | Callable[[Question], Answer]] = (),
@@ -126,7 +126,7 @@ async def table(
 ) -> AsyncIterator[Table]:
     """Seat a team: `replies` of the model, `results` of the sandbox, `answers` of the human, all in order."""
     recorder = Recorder(answers)
-    with ScriptedServer(replies, refuse=refuse) as server:
+    with ScriptedServer([Reply.load(reply) for reply in replies], refuse=refuse) as server:  # type: ignore[arg-type]  # load refuses what is no reply
         models_file = tmp_path / "models.yaml"
         models_file.write_text(MODELS.format(base_url=server.base_url), encoding="utf-8")
         made = Settings(data_dir=tmp_path / "data", models_file=models_file, **settings)
