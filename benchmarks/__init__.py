@@ -1,0 +1,1 @@
+"""Figures: speed and safety, side by side with the peers."""

@@ -1,0 +1,155 @@
+"""Which expressions each name of a program may be bound to, scope by scope."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Union
+
+from safety.python_values import Local, Ref, Value, canonical
+
+Scope = Union[ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef]
+Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+Step = Union[int, str]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True)
+class Bind:
+    """One way in which a name gets its value: an expression and the steps into it, or a value."""
+
+    expr: ast.expr | None = None
+    steps: tuple[Step, ...] = ()
+    """An index, `iter` for an element, `enter` for what a `with` gives."""
+    value: Value = None
+    parameter: tuple[Function, int, str] | None = None
+    """The function, place (-1 for keyword only) and name of a parameter."""
+
+
+@dataclass
+class Names:
+    """The names of one program."""
+
+    tree: ast.Module
+    binds: dict[tuple[int, str], list[Bind]] = field(default_factory=lambda: defaultdict(list))
+    attributes: dict[str, list[Bind]] = field(default_factory=lambda: defaultdict(list))
+    """By the attribute's name alone: of `self`, of classes, of any object."""
+    items: dict[str, list[Bind]] = field(default_factory=lambda: defaultdict(list))
+    parents: dict[int, ast.AST] = field(default_factory=dict)
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    outer: dict[int, Scope] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    calls: list[ast.Call] = field(default_factory=list)
+    calls_by_name: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
+    nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        shared = {name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names}
+        stack: list[tuple[ast.AST, Scope]] = [(self.tree, self.tree)]
+        while stack:
+            node, scope = stack.pop()
+            self.nodes[type(node)].append(node)
+            self.scopes[id(node)] = scope
+            inner = scope
+            if isinstance(node, (ast.ClassDef, *FUNCTIONS)):
+                self.outer[id(node)] = scope
+                inner = node
+            self._bind(node, scope)
+            if isinstance(node, ast.Name) and node.id in shared and isinstance(node.ctx, ast.Store):
+                # Declared global somewhere: what any scope binds to it, the module may hold.
+                self._share(node.id, scope)
+            children = list(ast.iter_child_nodes(node))
+            for child in reversed(children):
+                self.parents[id(child)] = node
+                stack.append((child, inner))
+
+    def _bind(self, node: ast.AST, scope: Scope) -> None:
+        if isinstance(node, ast.Call):
+            self.calls.append(node)
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else name
+            self.calls_by_name[name].append(node)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._target(target, node.value, (), scope)
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
+            if node.value is not None:
+                self._target(node.target, node.value, (), scope)
+        elif isinstance(node, ast.AugAssign):
+            joined = ast.BinOp(left=node.target, op=node.op, right=node.value)
+            ast.copy_location(joined, node)
+            self._target(node.target, joined, (), scope)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            self._target(node.target, node.iter, ("iter",), scope)
+        elif isinstance(node, ast.comprehension):
+            self._target(node.target, node.iter, ("iter",), scope)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._target(node.optional_vars, node.context_expr, ("enter",), scope)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._import(node, scope)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bind = Bind(value=Local(node))
+            self.binds[id(scope), node.name].append(bind)
+            if isinstance(scope, ast.ClassDef):
+                self.attributes[node.name].append(bind)
+        if isinstance(node, FUNCTIONS):
+            self._parameters(node)
+
+    def _share(self, name: str, scope: Scope) -> None:
+        if scope is not self.tree:
+            known = self.binds[id(self.tree), name]
+            known.extend(bind for bind in self.binds[id(scope), name] if bind not in known)
+
+    def _parameters(self, node: Function) -> None:
+        places = [*node.args.posonlyargs, *node.args.args]
+        for place, argument in enumerate(places):
+            self.binds[id(node), argument.arg].append(Bind(parameter=(node, place, argument.arg)))
+        for argument in node.args.kwonlyargs:
+            self.binds[id(node), argument.arg].append(Bind(parameter=(node, -1, argument.arg)))
+        if node.args.vararg:
+            self.binds[id(node), node.args.vararg.arg].append(Bind(parameter=(node, len(places), "*")))
+        if node.args.kwarg:
+            self.binds[id(node), node.args.kwarg.arg].append(Bind(parameter=(node, -1, "**")))
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        module = "" if isinstance(node, ast.Import) else "." * node.level + (node.module or "")
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                bound = alias.asname or alias.name.split(".", 1)[0]
+                value = Ref(canonical(alias.name if alias.asname else bound))
+            elif alias.name == "*":
+                self.stars.append(module)
+                continue
+            else:
+                bound = alias.asname or alias.name
+                value = Ref(canonical(f"{module}.{alias.name}"))
+            self.binds[id(scope), bound].append(Bind(value=value))
+
+    def _target(self, target: ast.expr, expr: ast.expr, steps: tuple[Step, ...], scope: Scope) -> None:
+        if isinstance(target, ast.Name):
+            bind = Bind(expr, steps)
+            self.binds[id(scope), target.id].append(bind)
+            if isinstance(scope, ast.ClassDef):
+                self.attributes[target.id].append(bind)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for place, item in enumerate(target.elts):
+                self._target(item, expr, (*steps, place), scope)
+        elif isinstance(target, ast.Attribute):
+            self.attributes[target.attr].append(Bind(expr, steps))
+        elif isinstance(target, ast.Starred):
+            self._target(target.value, expr, (*steps[:-1], "rest"), scope)
+        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            self.items[str(target.slice.value)].append(Bind(expr, steps))
+
+    def lookup(self, name: str, scope: Scope) -> tuple[int, list[Bind]] | None:
+        """The scope (its identity) and the bindings that a name has where it is read, if any."""
+        at: Scope | None = scope
+        first = True
+        while at is not None:
+            binds = self.binds.get((id(at), name))
+            if binds and (first or not isinstance(at, ast.ClassDef)):
+                return id(at), binds
+            first = False
+            at = self.outer.get(id(at))
+        return None

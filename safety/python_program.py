@@ -1,0 +1,583 @@
+"""A Python program read without running it: its calls, and what their names and arguments may be."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import posixpath
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from safety import python_folding as folding
+from safety.python_names import FUNCTIONS, Bind, Function, Names, Scope, Step
+from safety.python_values import (
+    HOLE,
+    MAX_ITEMS,
+    MAX_TEXT,
+    UNKNOWN,
+    Local,
+    Ref,
+    Table,
+    Unknown,
+    Value,
+    Values,
+    as_text,
+    canonical,
+    ref,
+)
+
+MAX_OPTIONS = 8
+"""Values that are followed for one expression."""
+MAX_STEPS = 40_000
+"""Evaluations for one program: past it the rest is unknown, and the program says so."""
+MAX_DEPTH = 60
+_BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+_OWN = "own."
+
+
+class BrokenSyntaxError(Exception):
+    """The text is not a Python program."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, with all that its callee and its arguments may be."""
+
+    node: ast.Call
+    name: str
+    """Where the callee comes from: `os.system`, `requests.Session().get`, `?.kill` for a method of something unknown."""
+    receiver: Value
+    args: tuple[Values, ...]
+    keywords: dict[str, Values]
+
+    @property
+    def line(self) -> int:
+        """From 1."""
+        return self.node.lineno
+
+    @property
+    def column(self) -> int:
+        """From 1."""
+        return self.node.col_offset + 1
+
+    def argument(self, place: int, *names: str) -> Values:
+        """What the argument at a place, or of a name, may be; unknown where there is none."""
+        for name in names:
+            if name in self.keywords:
+                return self.keywords[name]
+        return self.args[place] if 0 <= place < len(self.args) else (UNKNOWN,)
+
+    def given(self, place: int, *names: str) -> bool:
+        """Whether the argument is there."""
+        return any(name in self.keywords for name in names) or 0 <= place < len(self.args)
+
+
+class Program:
+    """A parsed program. Raises `BrokenSyntaxError`."""
+
+    def __init__(self, code: str) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.tree = ast.parse(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            raise BrokenSyntaxError(str(error) or type(error).__name__) from error
+        self.code = code
+        self.names = Names(self.tree)
+        self.steps = 0
+        self._memo: dict[int, Values] = {}
+        self._partial: dict[tuple[int, str], list[Value]] = {}
+        self._busy: set[int] = set()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the program was too tangled to be followed to its end."""
+        return self.steps > MAX_STEPS
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """Every call, once for each thing that the callee may be."""
+        return tuple(itertools.chain.from_iterable(self._call(node) for node in self.names.calls))
+
+    @cached_property
+    def environ_names(self) -> frozenset[str]:
+        """The names that may stand for `os.environ`."""
+        names = {name for (_, name), binds in self.names.binds.items() for bind in binds if bind.value == Ref("os.environ")}
+        for node in self.names.nodes.get(ast.Assign, ()):
+            assert isinstance(node, ast.Assign)
+            if isinstance(node.value, ast.Attribute) and node.value.attr == "environ":
+                names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        return frozenset(names)
+
+    def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
+        """The nodes of these kinds, in the order of the text for each kind."""
+        for kind in kinds:
+            yield from self.names.nodes.get(kind, ())
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node around this one."""
+        return self.names.parents.get(id(node))
+
+    def function(self, node: ast.AST) -> Scope:
+        """The function, class or module that a node stands in."""
+        return self.names.scopes.get(id(node), self.tree)
+
+    def _call(self, node: ast.Call) -> Iterator[Call]:
+        args = tuple(self.values(argument) for argument in node.args)
+        keywords = {word.arg: self.values(word.value) for word in node.keywords if word.arg}
+        for word in node.keywords:
+            if word.arg is None:
+                for value in self.values(word.value):
+                    if isinstance(value, Table):
+                        keywords.update({str(key): (item,) for key, item in value.items})
+        seen: set[str] = set()
+        receivers = self.values(node.func.value) if isinstance(node.func, ast.Attribute) else (UNKNOWN,)
+        for callee in self.values(node.func):
+            if isinstance(callee, Ref) and callee.name not in seen:
+                seen.add(callee.name)
+                text = next((value for value in receivers if isinstance(value, Ref) and value.text is not None), receivers[0])
+                yield Call(node, callee.name, text, args, keywords)
+        if not seen and isinstance(node.func, ast.Attribute):
+            yield Call(node, "?." + node.func.attr, receivers[0], args, keywords)
+
+    def values(self, expr: ast.expr, local: dict[str, Value] | None = None, depth: int = 0) -> Values:
+        """All that an expression may be."""
+        if local is None:
+            known = self._memo.get(id(expr))
+            if known is not None:
+                return known
+        self.steps += 1
+        if self.steps > MAX_STEPS or depth > MAX_DEPTH or id(expr) in self._busy:
+            return (UNKNOWN,)
+        self._busy.add(id(expr))
+        try:
+            found = _distinct(self._evaluate(expr, local, depth + 1))
+        except RecursionError:
+            self.steps = MAX_STEPS + 1
+            found = (UNKNOWN,)
+        finally:
+            self._busy.discard(id(expr))
+        if local is None and not self._partial:
+            self._memo[id(expr)] = found
+        return found
+
+    def texts(self, values: Values) -> tuple[str, ...]:
+        """The values as texts, holes for what is not known."""
+        return tuple(as_text(value) for value in values)
+
+    def _evaluate(self, expr: ast.expr, local: dict[str, Value] | None, depth: int) -> Iterable[Value]:
+        if isinstance(expr, ast.Constant):
+            return (expr.value if isinstance(expr.value, (str, bytes, int, float)) or expr.value is None else UNKNOWN,)
+        if isinstance(expr, ast.Name):
+            if local is not None and expr.id in local:
+                return (local[expr.id],)
+            return self._name(expr.id, self.names.scopes.get(id(expr), self.tree), depth)
+        if isinstance(expr, ast.Attribute):
+            return self._attribute(self.values(expr.value, local, depth), expr.attr, depth)
+        if isinstance(expr, ast.Call):
+            return self._result(expr, local, depth)
+        if isinstance(expr, ast.JoinedStr):
+            parts = [self._piece(part, local, depth) for part in expr.values]
+            return tuple("".join(texts)[:MAX_TEXT] for texts in itertools.islice(itertools.product(*parts), MAX_OPTIONS))
+        if isinstance(expr, ast.BinOp):
+            pairs = itertools.product(self.values(expr.left, local, depth), self.values(expr.right, local, depth))
+            return tuple(_operate(expr.op, left, right) for left, right in itertools.islice(pairs, MAX_OPTIONS * 2))
+        if isinstance(expr, (ast.Tuple, ast.List, ast.Set)):
+            items = [self.values(item, local, depth) for item in expr.elts[:MAX_ITEMS]]
+            options = itertools.islice(itertools.product(*items), MAX_OPTIONS) if len(items) < 12 else [[v[0] for v in items]]
+            return tuple(tuple(option) for option in options)
+        if isinstance(expr, ast.Dict):
+            pairs_ = zip(expr.keys[:MAX_ITEMS], expr.values[:MAX_ITEMS], strict=True)
+            return (Table(tuple((self.values(k, local, depth)[0], self.values(v, local, depth)[0]) for k, v in pairs_ if k)),)
+        if isinstance(expr, ast.IfExp):
+            return (*self.values(expr.body, local, depth), *self.values(expr.orelse, local, depth))
+        if isinstance(expr, ast.BoolOp):
+            return tuple(value for item in expr.values for value in self.values(item, local, depth))
+        if isinstance(expr, ast.Subscript):
+            return self._subscript(expr, local, depth)
+        if isinstance(expr, ast.UnaryOp):
+            return tuple(_negate(expr.op, value) for value in self.values(expr.operand, local, depth))
+        if isinstance(expr, (ast.Starred, ast.Await, ast.NamedExpr)):
+            return self.values(expr.value, local, depth)
+        if isinstance(expr, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+            return self._comprehension(expr, local, depth)
+        if isinstance(expr, ast.Lambda):
+            return (Local(expr),)
+        return (UNKNOWN,)
+
+    def _piece(self, part: ast.expr, local: dict[str, Value] | None, depth: int) -> tuple[str, ...]:
+        inner = part.value if isinstance(part, ast.FormattedValue) else part
+        return tuple(as_text(value) for value in self.values(inner, local, depth))
+
+    def _name(self, name: str, scope: Scope, depth: int) -> Values:
+        found = self.names.lookup(name, scope)
+        if found is None:
+            constant = folding.CONSTANTS.get(name)
+            if constant is not None:
+                return (constant,)
+            if name in _BUILTINS:
+                return (Ref(canonical(name)),)
+            return tuple(ref(f"{module}.{name}") for module in self.names.stars) or (UNKNOWN,)
+        where, binds = found
+        return self._bound((where, name), binds, depth)
+
+    def _bound(self, key: tuple[int, str], binds: list[Bind], depth: int) -> Values:
+        if key in self._partial:
+            return tuple(self._partial[key][:MAX_OPTIONS]) or (UNKNOWN,)
+        collected = self._partial[key] = []
+        try:
+            for bind in binds[: MAX_OPTIONS * 2]:
+                collected.extend(value for value in self._bind_values(bind, depth) if value not in collected)
+        finally:
+            del self._partial[key]
+        return _distinct(collected)
+
+    def _bind_values(self, bind: Bind, depth: int) -> Values:
+        if bind.parameter is not None:
+            return self._parameter(*bind.parameter, depth=depth)
+        if bind.expr is None:
+            return (bind.value,)
+        values = self.values(bind.expr, None, depth)
+        for step in bind.steps:
+            values = _distinct(taken for value in values for taken in _step(value, step))
+        return values
+
+    def _parameter(self, function: Function, place: int, name: str, depth: int) -> Values:
+        """What the calls in the block give to a parameter, and its default."""
+        found: list[Value] = []
+        owner = self.names.outer.get(id(function))
+        method = isinstance(owner, ast.ClassDef)
+        own = "" if isinstance(function, ast.Lambda) else function.name
+        if method and place == 0:
+            return (UNKNOWN,)
+        calls = list(self.names.calls_by_name.get(own, ()))
+        if own == "__init__" and isinstance(owner, ast.ClassDef):
+            calls += self.names.calls_by_name.get(owner.name, [])
+        for call in calls[:16]:
+            shift = place - 1 if method else place
+            given = next((word.value for word in call.keywords if word.arg == name), None)
+            if given is None and 0 <= shift < len(call.args) and name not in ("*", "**"):
+                given = call.args[shift]
+            if given is not None and not isinstance(given, ast.Starred):
+                found.extend(self.values(given, None, depth))
+            elif name == "*":
+                found.append(tuple(self.values(argument, None, depth)[0] for argument in call.args[max(0, shift) :]))
+        found.extend(self._handed_over(own, place, depth))
+        found.extend(self._default(function, place, name, depth))
+        return _distinct(found)
+
+    def _handed_over(self, own: str, place: int, depth: int) -> Iterator[Value]:
+        """`Thread(target=f, args=(x,))`, `pool.submit(f, x)`, `map(f, xs)`."""
+        for name in ("Thread", "Process", "Timer"):
+            for call in self.names.calls_by_name.get(name, ())[:8]:
+                words = {word.arg: word.value for word in call.keywords}
+                target, args = words.get("target"), words.get("args")
+                if isinstance(target, ast.Name) and target.id == own and args is not None:
+                    for value in self.values(args, None, depth):
+                        yield from _step(value, place)
+        for name in ("submit", "map", "apply_async", "run_in_executor", "partial", "imap"):
+            for call in self.names.calls_by_name.get(name, ())[:8]:
+                first = call.args[0] if call.args else None
+                if isinstance(first, ast.Name) and first.id == own and len(call.args) > place + 1:
+                    for value in self.values(call.args[place + 1], None, depth):
+                        if "map" in name:
+                            yield from _step(value, "iter")
+                        else:
+                            yield value
+
+    def _default(self, function: Function, place: int, name: str, depth: int) -> Values:
+        arguments = function.args
+        if place < 0:
+            for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+                if argument.arg == name and default is not None:
+                    return self.values(default, None, depth)
+            return ()
+        at = place - (len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults))
+        return self.values(arguments.defaults[at], None, depth) if 0 <= at < len(arguments.defaults) else ()
+
+    def _attribute(self, bases: Values, name: str, depth: int) -> Iterable[Value]:
+        for base in bases:
+            if isinstance(base, Ref) and not base.name.startswith(_OWN):
+                whole = canonical(f"{base.name}.{name}")
+                if base.text is not None:
+                    yield from _path_attribute(base, name)
+                elif whole in folding.CONSTANTS:
+                    yield folding.CONSTANTS[whole]
+                else:
+                    yield ref(whole)
+            elif isinstance(base, (Unknown, Ref, Local)):
+                binds = self.names.attributes.get(name)
+                if binds:
+                    yield from self._bound((0, "." + name), binds, depth)
+                else:
+                    yield Ref("?." + name)
+            elif isinstance(base, (str, bytes)) and HOLE in as_text(base):
+                yield Ref("?." + name)
+
+    def _subscript(self, expr: ast.Subscript, local: dict[str, Value] | None, depth: int) -> Iterable[Value]:
+        bases = self.values(expr.value, local, depth)
+        if isinstance(expr.slice, ast.Slice):
+            ends = [self.values(end, local, depth)[0] if end else None for end in (expr.slice.lower, expr.slice.upper, expr.slice.step)]
+            if all(end is None or isinstance(end, int) for end in ends) and ends[2] != 0:
+                cut = slice(*ends)
+                return tuple(base[cut] if isinstance(base, (str, bytes, tuple)) else _slice_of(base) for base in bases)
+            return (UNKNOWN,)
+        found: list[Value] = []
+        for base, index in itertools.product(bases, self.values(expr.slice, local, depth)):
+            if isinstance(base, Ref) and isinstance(index, str) and base.name in _MODULE_TABLES:
+                found.extend(self._from_module_table(base.name, index, depth))
+            else:
+                found.append(folding.item(base, index))
+        if isinstance(expr.slice, ast.Constant) and all(isinstance(value, Unknown) for value in found):
+            binds = self.names.items.get(str(expr.slice.value))
+            if binds:
+                found.extend(self._bound((0, f"[{expr.slice.value}]"), binds, depth))
+        return found
+
+    def _from_module_table(self, table: str, key: str, depth: int) -> Iterable[Value]:
+        if table == "sys.modules":
+            return (ref(key),)
+        if table in ("globals()", "locals()", "vars()"):
+            return self._name(key, self.tree, depth)
+        return (ref(table.removesuffix(".__dict__").removeprefix("vars(").rstrip(")") + "." + key),)
+
+    def _comprehension(self, expr: ast.ListComp | ast.GeneratorExp | ast.SetComp, local: dict[str, Value] | None, depth: int) -> Values:
+        first = expr.generators[0]
+        source = self.values(first.iter, local, depth)[0]
+        items: tuple[Value, ...] | None = None
+        if isinstance(source, (str, tuple)):
+            items = tuple(source)
+        elif isinstance(source, bytes):
+            items = tuple(source)
+        if items is None or len(expr.generators) > 1 or len(items) > MAX_ITEMS or first.ifs:
+            return (UNKNOWN,)
+        out: list[Value] = []
+        for item in items:
+            names = dict(local or {})
+            if isinstance(first.target, ast.Name):
+                names[first.target.id] = item
+            elif isinstance(first.target, ast.Tuple) and isinstance(item, tuple) and len(item) == len(first.target.elts):
+                names.update({t.id: v for t, v in zip(first.target.elts, item, strict=True) if isinstance(t, ast.Name)})
+            else:
+                return (UNKNOWN,)
+            out.append(self.values(expr.elt, names, depth)[0])
+        return (tuple(out),)
+
+    def _result(self, call: ast.Call, local: dict[str, Value] | None, depth: int) -> Iterable[Value]:
+        arguments = self._arguments(call, local, depth)
+        keywords = {word.arg: self.values(word.value, local, depth)[0] for word in call.keywords if word.arg}
+        found: list[Value] = []
+        if isinstance(call.func, ast.Attribute):
+            for receiver in self.values(call.func.value, local, depth):
+                for given in arguments:
+                    value = folding.method(receiver, call.func.attr, given, keywords)
+                    if value is not None:
+                        found.append(value)
+        if found:
+            return found
+        for callee in self.values(call.func, local, depth):
+            if isinstance(callee, Local):
+                found.extend(self._returned(callee, arguments, depth))
+            elif isinstance(callee, Ref):
+                found.extend(self._called(callee, call, given, keywords, depth) for given in arguments)
+        return found
+
+    def _arguments(self, call: ast.Call, local: dict[str, Value] | None, depth: int) -> list[tuple[Value, ...]]:
+        each: list[Values] = []
+        for argument in call.args[:64]:
+            values = self.values(argument, local, depth)
+            if isinstance(argument, ast.Starred) and isinstance(values[0], tuple):
+                each.extend((item,) for item in values[0])
+            else:
+                each.append(values)
+        return list(itertools.islice(itertools.product(*each), MAX_OPTIONS))
+
+    def _returned(self, callee: Local, arguments: list[tuple[Value, ...]], depth: int) -> Iterable[Value]:
+        node = callee.node
+        if isinstance(node, ast.ClassDef):
+            return (Ref(_OWN + node.name),)
+        if isinstance(node, ast.Lambda):
+            names = [argument.arg for argument in node.args.args]
+            return self.values(node.body, dict(zip(names, arguments[0], strict=False)) if arguments else None, depth)
+        found: list[Value] = []
+        for returned in self._returns.get(id(node), ())[:MAX_OPTIONS]:
+            if returned.value is not None:
+                found.extend(self.values(returned.value, None, depth))
+        return found
+
+    @cached_property
+    def _returns(self) -> dict[int, list[ast.Return]]:
+        by_function: dict[int, list[ast.Return]] = {}
+        for node in self.names.nodes.get(ast.Return, ()):
+            assert isinstance(node, ast.Return)
+            by_function.setdefault(id(self.function(node)), []).append(node)
+        return by_function
+
+    def _called(self, callee: Ref, call: ast.Call, given: tuple[Value, ...], keywords: dict[str, Value], depth: int) -> Value:
+        name = callee.name
+        if name in ("__import__", "importlib.import_module", "import_module") and given:
+            return ref(as_text(given[0])) if HOLE not in as_text(given[0]) else UNKNOWN
+        if name == "getattr" and len(given) >= 2 and isinstance(given[1], str):
+            if isinstance(given[0], Ref):
+                return next(iter(self._attribute((given[0],), given[1], depth)), UNKNOWN)
+            return Ref("?." + given[1])
+        if name in ("operator.attrgetter", "operator.methodcaller", "functools.partial") and given:
+            return given[0] if name == "functools.partial" else UNKNOWN
+        if name == "vars" and given and isinstance(given[0], Ref):
+            return ref(given[0].name + ".__dict__")
+        if name in ("eval", "ast.literal_eval") and given and isinstance(given[0], str) and HOLE not in given[0]:
+            return self._inner_expression(given[0], depth)
+        if name == "map" and len(given) == 2 and isinstance(given[0], Ref) and isinstance(given[1], (tuple, bytes, str)):
+            mapped = tuple(folding.call(given[0].name, (item,)) for item in list(given[1])[:MAX_ITEMS])
+            return tuple(UNKNOWN if item is None else item for item in mapped)
+        if callee.text is not None and name.startswith("pathlib.Path()."):
+            step = name.rsplit(".", 1)[1]
+            if step in folding.PATH_STEPS or step in ("iterdir", "glob", "rglob"):
+                return Ref("pathlib.Path()", folding.join((callee.text, *given)) if step == "joinpath" else callee.text)
+        if name == "open" and given:
+            return Ref("open()", as_text(given[0]))
+        if name in ("os.environ.get", "os.getenv", "os.environ.pop") and given and given[0] in ("HOME", "USERPROFILE"):
+            return "~"
+        folded = folding.call(name, given)
+        return folded if folded is not None else ref(name + "()")
+
+    def _inner_expression(self, text: str, depth: int) -> Value:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                inner = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return UNKNOWN
+        # Kept, so that no later node gets its identity.
+        self._inner.append(inner)
+        return self.values(inner, {}, depth)[0]
+
+    @cached_property
+    def _inner(self) -> list[ast.expr]:
+        return []
+
+
+_MODULE_TABLES = ("sys.modules", "globals()", "locals()", "vars()", "os.__dict__", "subprocess.__dict__", "builtins.__dict__", "__builtins__", "__builtins__.__dict__", "__dict__")
+
+
+def _distinct(values: Iterable[Value]) -> Values:
+    out: list[Value] = []
+    for value in values:
+        if not any(value == known and type(value) is type(known) for known in out):
+            out.append(value)
+        if len(out) >= MAX_OPTIONS:
+            break
+    return tuple(out) or (UNKNOWN,)
+
+
+def _slice_of(value: Value) -> Value:
+    return value if isinstance(value, Ref) else UNKNOWN
+
+
+def _step(value: Value, step: Step) -> Iterable[Value]:
+    if step == "enter":
+        if isinstance(value, Ref) and value.name.startswith("tempfile.TemporaryDirectory"):
+            return ("/tmp/made",)
+        return (value,)
+    if step == "iter":
+        if isinstance(value, (tuple, str, bytes)):
+            return tuple(value[:MAX_OPTIONS]) or (UNKNOWN,)
+        if isinstance(value, Table):
+            return tuple(key for key, _ in value.items[:MAX_OPTIONS]) or (UNKNOWN,)
+        if isinstance(value, Ref) and value.text is not None and value.name == "pathlib.Path()":
+            return (Ref(value.name, posixpath.join(value.text, HOLE)),)
+        return (ref(value.name + "[]"),) if isinstance(value, Ref) else (UNKNOWN,)
+    if step == "rest":
+        return (UNKNOWN,)
+    return (folding.item(value, step),)
+
+
+def _path_attribute(base: Ref, name: str) -> Iterable[Value]:
+    text = base.text or ""
+    if name == "parent":
+        yield Ref(base.name, posixpath.dirname(text.rstrip("/")) or ".")
+    elif name in ("name", "stem", "suffix"):
+        whole = posixpath.basename(text)
+        yield {"name": whole, "stem": posixpath.splitext(whole)[0], "suffix": posixpath.splitext(whole)[1]}[name]
+    else:
+        value = ref(f"{base.name}.{name}", base.text)
+        yield value
+
+
+def _negate(op: ast.unaryop, value: Value) -> Value:
+    if isinstance(value, (int, float)):
+        if isinstance(op, ast.USub):
+            return -value
+        if isinstance(op, ast.Invert) and isinstance(value, int):
+            return ~value
+        if isinstance(op, ast.Not):
+            return not value
+    return UNKNOWN
+
+
+def _operate(op: ast.operator, left: Value, right: Value) -> Value:
+    if isinstance(op, ast.Div) and isinstance(left, Ref) and left.text is not None:
+        return Ref("pathlib.Path()", folding.join((left.text, right)))
+    if isinstance(op, ast.Div) and isinstance(right, Ref) and right.text is not None:
+        return Ref("pathlib.Path()", folding.join((left, right.text)))
+    if isinstance(op, ast.Add) and isinstance(left, tuple) and isinstance(right, tuple):
+        return (left + right)[:MAX_ITEMS]
+    if isinstance(op, ast.Add) and (isinstance(left, (str, bytes)) or isinstance(right, (str, bytes))):
+        if isinstance(left, bytes) and isinstance(right, bytes):
+            return (left + right)[:MAX_TEXT]
+        return (as_text(left) + as_text(right))[:MAX_TEXT]
+    if isinstance(op, ast.Mod) and isinstance(left, str):
+        return _percent(left, right)
+    if isinstance(op, ast.Mult):
+        for thing, times in ((left, right), (right, left)):
+            if isinstance(thing, (str, bytes, tuple)) and isinstance(times, int):
+                return thing * min(times, MAX_ITEMS // max(1, len(thing)) if not isinstance(thing, str) else MAX_TEXT // max(1, len(thing)))
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return _number(op, left, right)
+    return UNKNOWN
+
+
+def _percent(left: str, right: Value) -> Value:
+    out: list[str] = []
+    given = list(right) if isinstance(right, tuple) else [right]
+    parts = left.replace("%%", "\0").split("%")
+    out.append(parts[0])
+    for count, part in enumerate(parts[1:]):
+        known = as_text(given[count]) if count < len(given) else HOLE
+        out.append(known + part.lstrip("0123456789.-+ #")[1:])
+    return "".join(out).replace("\0", "%")[:MAX_TEXT]
+
+
+def _number(op: ast.operator, left: float, right: float) -> Value:
+    try:
+        if isinstance(op, ast.Add):
+            return left + right
+        if isinstance(op, ast.Sub):
+            return left - right
+        if isinstance(op, ast.Mult):
+            return left * right if max(abs(left), abs(right)) < 10**400 else UNKNOWN
+        if isinstance(op, ast.FloorDiv):
+            return left // right
+        if isinstance(op, ast.Div):
+            return left / right
+        if isinstance(op, ast.Mod):
+            return left % right
+        if isinstance(op, ast.Pow) and abs(right) < 400 and abs(left) < 10**6:
+            result: Value = left**right if not isinstance(left**right, complex) else UNKNOWN
+            return result
+        if isinstance(left, int) and isinstance(right, int):
+            if isinstance(op, ast.LShift) and 0 <= right < 512:
+                return left << right
+            if isinstance(op, ast.RShift) and right >= 0:
+                return left >> right
+            if isinstance(op, ast.BitXor):
+                return left ^ right
+            if isinstance(op, ast.BitOr):
+                return left | right
+            if isinstance(op, ast.BitAnd):
+                return left & right
+    except (ArithmeticError, ValueError, OverflowError):
+        return UNKNOWN
+    return UNKNOWN

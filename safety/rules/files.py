@@ -1,0 +1,414 @@
+"""Files: what is read, listed, changed, deleted or linked outside the workspace."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from safety.paths import Place, is_outside, place
+from safety.python_program import Call, Program
+from safety.python_values import HOLE, Ref, as_text
+from safety.rules.rule import Rule
+from safety.shell_script import Command, Script
+from safety.verdicts import Finding
+
+READ = Rule(
+    "files.read-outside",
+    "ask",
+    "files outside the workspace",
+    "What lies outside the workspace is the machine's, not the task's.",
+    bad=("open('/opt/app/settings.ini').read()", "import os\nos.listdir('/' + 'srv')", "#!bash\nd=/var/lib\nls \"$d/dpkg\""),
+    good=("open('data/table.csv').read()", "import os\nos.listdir('.')", "#!bash\nls -l data", "open('/tmp/x').read()"),
+)
+SECRET = Rule(
+    "files.read-secret",
+    "deny",
+    "credentials",
+    "Accounts, keys, histories and tokens have no business in an answer.",
+    bad=("from pathlib import Path\n(Path.home() / '.ssh' / 'id_rsa').read_text()", "#!bash\ncat /etc/sha''dow"),
+    good=("open('passwd.txt')", "#!bash\ncat notes/ssh.md"),
+)
+CHANGE = Rule(
+    "files.change-outside",
+    "deny",
+    "files outside the workspace",
+    "Changing, moving or deleting files outside the workspace can break the machine.",
+    bad=("import shutil\nshutil.move('a', '/usr/lib/a')", "#!bash\nmv a /opt/", "#!bash\necho x > /opt/y"),
+    good=("import shutil\nshutil.move('a', 'b')", "#!bash\nmv a b", "#!bash\necho x > /dev/null", "open('/tmp/y', 'w')"),
+)
+ALL = Rule(
+    "files.delete-all",
+    "deny",
+    "files outside the workspace",
+    "Deleting the root, HOME or a whole tree leaves nothing to go back to.",
+    bad=("import shutil\nshutil.rmtree('/')", "#!bash\nrm -rf ~/*"),
+    good=("import shutil\nshutil.rmtree('build')", "#!bash\nrm -rf build"),
+)
+SWEEP = Rule(
+    "files.sweep",
+    "ask",
+    "files outside the workspace",
+    "Everything in the workspace at once: the human's files are among it.",
+    bad=("import shutil\nshutil.rmtree('.')", "#!bash\nrm -rf *", "#!bash\ntar czf all.tgz ~"),
+    good=("#!bash\nrm -f *.o", "#!bash\ntar czf src.tgz src"),
+)
+ENGINE = Rule(
+    "files.engine",
+    "deny",
+    "host",
+    "Who speaks to the container engine owns the host.",
+    bad=("open('/var/run/docker.sock')", "#!bash\ncurl --unix-socket /var/run/docker.sock http://x/info"),
+    good=("open('docker-compose.yml')",),
+)
+STARTUP = Rule(
+    "persistence.startup-file",
+    "deny",
+    "persistence",
+    "What is written there runs later without being asked.",
+    bad=("open('/etc/cron.d/job', 'w')", "#!bash\necho 'x' >> ~/.bashrc", "import os\nopen(os.path.expanduser('~/.profile'), 'a')"),
+    good=("open('profile.txt', 'w')", "#!bash\necho x >> log.txt"),
+)
+LINK = Rule(
+    "files.link-outside",
+    "deny",
+    "files outside the workspace",
+    "A link carries later reads and writes out of the workspace.",
+    bad=("import os\nos.symlink('/opt/data', 'data')", "#!bash\nln -s / root"),
+    good=("import os\nos.symlink('a.txt', 'b.txt')", "#!bash\nln -s a b"),
+)
+MODE = Rule(
+    "files.open-permissions",
+    "ask",
+    "files outside the workspace",
+    "Everybody may write it, or it runs with its owner's rights.",
+    bad=("import os\nos.chmod('run.sh', 0o777)", "#!bash\nchmod u+s tool", "#!bash\nchmod -R 777 ."),
+    good=("import os\nos.chmod('run.sh', 0o755)", "#!bash\nchmod +x run.sh"),
+)
+DEVICE = Rule(
+    "files.device",
+    "deny",
+    "host",
+    "Writing to a disk's device or making a file system wipes what is on it.",
+    bad=("#!bash\ndd if=/dev/zero of=/dev/sda", "#!bash\nmkfs.ext4 /dev/sdb1", "#!bash\nshred -u data.db"),
+    good=("#!bash\ndd if=/dev/zero of=blank.img bs=1k count=4",),
+)
+MENTION = Rule(
+    "files.names-secret",
+    "ask",
+    "credentials",
+    "The name of a secret file is handed about; where it goes could not be followed.",
+    bad=("def go(f, x):\n    return f(x)\nprint(go(input, '/etc/shadow'))", "p = '~/.aws/credentials'"),
+    good=("p = 'aws/credentials.md'", "print('/etc/shadow holds the hashes')"),
+)
+SHADOW = Rule(
+    "files.shadows-module",
+    "ask",
+    "persistence",
+    "Python imports a file of this name in place of the module, in this block or a later one.",
+    bad=("# filename: json.py\nx = 1", "open('sitecustomize.py', 'w').write('')", "#!bash\necho 1 > numpy.py"),
+    good=("# filename: report.py\nx = 1", "open('result.py', 'w').write('')"),
+)
+TREE = Rule(
+    "files.encrypt-tree",
+    "deny",
+    "files outside the workspace",
+    "Encrypting each file of a tree in place is what ransomware does.",
+    bad=(
+        "import os\nfrom cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nfor d, _, names in os.walk('.'):\n"
+        "    for n in names:\n        p = os.path.join(d, n)\n        data = open(p, 'rb').read()\n        open(p, 'wb').write(f.encrypt(data))",
+    ),
+    good=("from cryptography.fernet import Fernet\nprint(Fernet(Fernet.generate_key()).encrypt(b'x'))",),
+)
+RULES = (READ, SECRET, CHANGE, ALL, SWEEP, ENGINE, STARTUP, LINK, MODE, DEVICE, MENTION, SHADOW, TREE)
+
+_ROOTS = frozenset(
+    "os shutil glob pathlib io open sqlite3 zipfile tarfile pandas numpy PIL cv2 imageio configparser csv json fileinput linecache mmap "
+    "dbm shelve pickle gzip bz2 lzma tempfile aiofiles h5py torch joblib openpyxl docx yaml matplotlib ctypes runpy filecmp skimage "
+    "polars pyarrow scipy soundfile wave toml tomllib duckdb geopandas nibabel xlrd xlsxwriter reportlab fitz PyPDF2 pypdf logging execfile "
+    "codecs stat py7zr rarfile dill cloudpickle marshal importlib distutils watchdog sh plumbum fs netCDF4 rasterio pyodbc dotenv xml lxml".split()
+)
+_METHODS = frozenset(
+    "to_csv to_excel to_json to_parquet to_pickle to_sql to_html savefig save write_text write_bytes read_text read_bytes extractall extract "
+    "dump load open read_csv read_excel read_json imread imwrite unlink rmdir rmtree rename replace_file copyfile listdir iterdir glob rglob "
+    "walk scandir mkdir makedirs touch chmod symlink_to hardlink_to execute_script backup load_workbook parse".split()
+)
+_PURE = re.compile(
+    r"^(?:os\.path\.(?!exists|isfile|isdir|getsize|getmtime|lexists|islink|getctime|getatime|ismount|samefile).*|os\.(?:fspath|environ.*|getenv|putenv|fsencode|fsdecode)"
+    r"|pathlib\.Path|pathlib\.Path\(\)\.(?:joinpath|with_.*|relative_to|is_relative_to|match|as_posix|is_absolute|expanduser|absolute|__str__)"
+    r"|print|str|repr|len|isinstance|hash|sorted|list|tuple|set|logging\.(?!FileHandler|handlers).*|json\.(?:dumps|loads)|csv\.(?:reader|writer|Dict.*)"
+    r"|shutil\.which|importlib\.import_module|numpy\.array|pandas\.(?:DataFrame|Series)|os\.(?:system|popen|exec.*|spawn.*|posix_spawn.*)"
+    r"|xml\..*\.(?:find|findall|iterfind|findtext)|lxml\..*xpath)$"
+)
+_LOOK = re.compile(r"^os\.path\.|\.(?:exists|is_file|is_dir|stat|lstat)$|^os\.(?:stat|access|lstat|statvfs)$")
+_CHANGERS = re.compile(
+    r"^os\.(?:remove|unlink|rmdir|removedirs|rename|renames|replace|mkdir|makedirs|chmod|lchmod|chown|lchown|fchmod|symlink|link|truncate|mknod|mkfifo|utime|chflags|setxattr|removexattr)$"
+    r"|^shutil\.(?:rmtree|move|chown|copymode|copystat|unpack_archive|make_archive)$|^tarfile\.|^(?:distutils\..*)$"
+    r"|\.(?:unlink|rmdir|rename|replace|write_text|write_bytes|touch|mkdir|chmod|lchmod|symlink_to|hardlink_to|to_csv|to_excel|to_json|to_parquet|to_pickle|to_html|savefig|save|imwrite|extractall|extract|dump)$"
+)
+_COPIERS = re.compile(r"^shutil\.(?:copy|copy2|copyfile|copytree)$")
+_LINKERS = re.compile(r"^os\.(?:symlink|link)$|\.(?:symlink_to|hardlink_to)$")
+_DELETERS = re.compile(r"^shutil\.rmtree$|^os\.(?:removedirs|remove|unlink|rmdir)$|\.(?:unlink|rmdir)$")
+_PLANTED = re.compile(r"(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$")
+_STDLIB = frozenset(
+    "abc argparse ast asyncio base64 bisect builtins bz2 calendar cmath codecs collections colorsys configparser contextlib copy copyreg csv ctypes "
+    "datetime decimal difflib dis email encodings enum errno fractions functools gc getpass glob gzip hashlib heapq hmac html http importlib inspect io "
+    "itertools json keyword linecache locale logging lzma math mmap multiprocessing numbers operator os pathlib pickle platform pprint queue "
+    "random re reprlib sched secrets select selectors shelve shlex shutil signal site socket sqlite3 ssl stat statistics string struct subprocess "
+    "sys sysconfig tarfile tempfile textwrap threading time timeit token tokenize traceback types typing unicodedata unittest urllib uuid warnings "
+    "weakref xml zipfile zlib zoneinfo numpy pandas matplotlib scipy PIL sklearn requests yaml openpyxl seaborn sympy networkx torch".split()
+)
+_FILENAME = re.compile(r"^\s*(?:#|//|--|<!--)\s*filename:\s*(\S+)")
+
+
+def shadows(path: str) -> bool:
+    """Whether a file of this name would be imported in place of a module."""
+    parts = path.removeprefix("/workspace/").removeprefix("./").split("/")
+    if _PLANTED.search(path):
+        return True
+    first = parts[0].removesuffix(".py")
+    return first in _STDLIB and (len(parts) == 1 and parts[0].endswith(".py") or len(parts) == 2 and parts[1] == "__init__.py")
+
+
+def found_at(path: str, changes: bool, line: int, column: int, *, deletes: bool = False, looks: bool = False) -> Iterator[Finding]:
+    """The findings of one path that is read or changed."""
+    where: Place = place(path)
+    shown = path.replace(HOLE, "…")[:80]
+    if where == "engine":
+        yield ENGINE.at(line, f"reaches the container engine: {shown}", column)
+    elif where == "secret":
+        rule, verb = (CHANGE, "changes") if changes else (SECRET, "reads")
+        yield rule.at(line, f"{verb} {shown}, which holds accounts or secrets", column)
+    elif where == "startup":
+        yield STARTUP.at(line, f"{'changes' if changes else 'reads'} {shown}, which runs by itself later", column, None if changes else "ask")
+    elif where == "everything":
+        yield (ALL if changes else READ).at(line, f"{'changes' if changes else 'goes through'} the whole file system", column)
+    elif where in ("outside", "system"):
+        if looks and where == "outside":
+            return
+        if changes:
+            yield CHANGE.at(line, f"changes {shown}, outside the workspace (read-only in the sandbox)", column)
+        else:
+            yield READ.at(line, f"reads {shown}, outside the workspace", column)
+    elif deletes and path.rstrip("/") in ("~", "~/*", "~/.*", "/tmp", "/workspace", ".", "./*", "*", ".."):
+        yield (ALL if path.startswith("~") else SWEEP).at(line, f"deletes everything in {shown}", column)
+    if changes and not deletes and shadows(path):
+        yield SHADOW.at(line, f"makes {shown}, which Python would import in place of a module", column)
+
+
+def python(program: Program) -> Iterator[Finding]:
+    """Findings in a Python program."""
+    flagged: set[int] = set()
+    for call in program.calls:
+        for finding in _call(program, call):
+            flagged.add(call.line)
+            yield finding
+    yield from _mentions(program, flagged)
+    yield from _filename(program.code)
+    yield from _encrypts(program)
+
+
+def _filename(code: str) -> Iterator[Finding]:
+    found = _FILENAME.match(code)
+    if found and shadows(found[1]):
+        yield SHADOW.at(1, f"is saved as {found[1]}, which Python would import in place of a module")
+
+
+def _call(program: Program, call: Call) -> Iterator[Finding]:
+    name = call.name
+    root, last = name.split(".", 1)[0].split("(", 1)[0], name.rsplit(".", 1)[-1]
+    if _PURE.match(name):
+        return
+    known = root in _ROOTS or (root == "?" and last in _METHODS) or last in _METHODS
+    yield from _modes(call)
+    changes, deletes = bool(_CHANGERS.search(name)), bool(_DELETERS.search(name))
+    if last == "open" or name == "open":
+        changes = any(set(mode) & set("wax+") for mode in _open_modes(call))
+    if name.startswith("os.open"):
+        changes = any("O_WRONLY" in str(flag) or "O_RDWR" in str(flag) or "O_CREAT" in str(flag) for flag in call.argument(1, "flags"))
+    for position, path in _paths(call):
+        where = place(path)
+        if not known and where not in ("secret", "startup", "engine", "system"):
+            continue
+        if not known and (root in _QUIET or root == "?" and last in _QUIET_METHODS):
+            continue
+        if _LINKERS.search(name) and position == 0 and is_outside(path):
+            yield LINK.at(call.line, f"makes a link to {path[:80]}, outside the workspace", call.column)
+            continue
+        writes = changes or (bool(_COPIERS.match(name)) and position == 1)
+        yield from found_at(path, writes, call.line, call.column, deletes=deletes, looks=bool(_LOOK.search(name)))
+    if name == "os.chdir" and any(is_outside(text) for text in program.texts(call.argument(0, "path"))):
+        yield READ.at(call.line, "leaves the workspace", call.column)
+
+
+_QUIET = frozenset("print re logging argparse unittest typing click requests httpx flask fastapi django urllib aiohttp str repr ValueError Exception".split())
+_QUIET_METHODS = frozenset(
+    "append add startswith endswith replace split join strip format info debug warning error route get post put delete patch write print "
+    "assertEqual assertTrue assertIn assertRaises insert extend index count find add_argument encode header".split()
+)
+
+
+def _open_modes(call: Call) -> tuple[str, ...]:
+    if call.name.endswith("pathlib.Path().open") or (call.receiver is not None and isinstance(call.receiver, Ref) and call.receiver.text is not None):
+        values = call.argument(0, "mode") if call.given(0, "mode") else ("r",)
+    else:
+        values = call.argument(1, "mode") if call.given(1, "mode") else ("r",)
+    return tuple(as_text(value) for value in values)
+
+
+def _paths(call: Call) -> Iterator[tuple[int, str]]:
+    """The places and texts of the arguments that look like paths; -1 for the object itself."""
+    if isinstance(call.receiver, Ref) and call.receiver.text is not None and call.receiver.name == "pathlib.Path()":
+        yield -1, call.receiver.text
+    given = [*enumerate(call.args), *((90 + count, values) for count, values in enumerate(call.keywords.values()))]
+    for position, values in given:
+        for value in values:
+            if isinstance(value, tuple):
+                yield from ((position, as_text(item)) for item in value if isinstance(item, (str, Ref)) and _looks(as_text(item)))
+            elif isinstance(value, Ref) and value.name != "pathlib.Path()":
+                continue
+            elif isinstance(value, (str, bytes, Ref)) and _looks(as_text(value)):
+                yield position, as_text(value)
+
+
+def _looks(text: str) -> bool:
+    return 0 < len(text) < 4096 and "\n" not in text and "<" not in text
+
+
+def _modes(call: Call) -> Iterator[Finding]:
+    last = call.name.rsplit(".", 1)[-1]
+    if last not in ("chmod", "fchmod", "lchmod"):
+        return
+    for mode in call.argument(0 if call.name.startswith("pathlib.") else 1, "mode"):
+        if isinstance(mode, int) and (mode & 0o002 or mode & 0o6000):
+            yield MODE.at(call.line, f"gives permissions {mode:o} to a file", call.column)
+        elif isinstance(mode, Ref) and re.search(r"S_IS[UG]ID|S_IRWXO|S_IWOTH", mode.name):
+            yield MODE.at(call.line, "lets everybody write a file, or makes it run as its owner", call.column)
+
+
+def _mentions(program: Program, flagged: set[int]) -> Iterator[Finding]:
+    for node in program.nodes(ast.Constant, ast.JoinedStr, ast.BinOp):
+        if not isinstance(node, ast.expr) or node.lineno in flagged:
+            continue
+        if isinstance(node, ast.Constant) and not (isinstance(node.value, str) and node.value[:1] in ("/", "~", ".")):
+            continue
+        parent = program.parent(node)
+        if isinstance(parent, (ast.Expr, ast.Compare, ast.BinOp, ast.JoinedStr, ast.FormattedValue)):
+            continue
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "print":
+            continue
+        for text in program.texts(program.values(node)):
+            if text[:1] in ("/", "~", ".") and len(text) < 200 and " " not in text and place(text) in ("secret", "engine", "startup"):
+                flagged.add(node.lineno)
+                yield MENTION.at(node.lineno, f"names {text[:80].replace(HOLE, '…')}", node.col_offset + 1)
+                break
+
+
+def _encrypts(program: Program) -> Iterator[Finding]:
+    names = [call.name for call in program.calls]
+    walks = any(name in ("os.walk", "os.listdir", "os.scandir", "glob.glob", "glob.iglob") or name.endswith((".rglob", ".iterdir")) for name in names)
+    for call in program.calls:
+        if walks and call.name.endswith(".encrypt") and any(
+            other.name == "open" and any("w" in mode for mode in _open_modes(other)) or other.name.endswith(".write_bytes") for other in program.calls
+        ):
+            yield TREE.at(call.line, "encrypts the files of a tree in place", call.column)
+
+
+_SHELL_READERS = frozenset(
+    "cat ls ll dir less more head tail grep egrep fgrep rg find fd file stat wc sort uniq cut awk gawk sed strings od xxd hexdump diff cmp cp scp rsync "
+    "tar zip gzip bzip2 xz 7z base64 md5sum sha1sum sha256sum source . tree du nl tac rev cd pushd python python3 bash sh perl ruby node view vi vim nano "
+    "ln mv readlink realpath locate getfacl lsattr tee dd curl wget sqlite3 mysql openssl gpg jq split paste join comm column fold readarray mapfile "
+    "getent basename dirname test [ [[ install unzip gunzip zcat bzcat xzcat zgrep iconv pr expand fmt look cpio ar nm objdump readelf".split()
+)
+_SHELL_CHANGERS = frozenset(
+    "rm rmdir unlink mv chmod chown chgrp chattr touch mkdir truncate tee shred install setfacl mkfifo mknod wipe srm rename trash ln patch unzip".split()
+)
+_LAST_CHANGES = frozenset("cp scp rsync ln install mv".split())
+_PURE_SHELL = frozenset("basename dirname test [ [[ echo printf".split())
+
+
+def shell(script: Script) -> Iterator[Finding]:
+    """Findings in a shell script."""
+    yield from _filename(script.code)
+    for command in script.commands:
+        yield from _redirects(command)
+        if command.name in _SHELL_READERS or command.name in _SHELL_CHANGERS:
+            yield from _command(command)
+        elif command.name not in ("echo", "printf", "export", "alias"):
+            yield from _other(command)
+        yield from _devices(command)
+
+
+def _redirects(command: Command) -> Iterator[Finding]:
+    for operator, target in command.redirects:
+        if ">" in operator and not (target.isdigit() or target == "-"):
+            if target.startswith("/dev/tcp") or target.startswith("/dev/udp"):
+                continue
+            yield from found_at(target, True, command.line, command.column)
+        elif operator == "<":
+            yield from found_at(target, False, command.line, command.column)
+
+
+def _command(command: Command) -> Iterator[Finding]:
+    name = command.name
+    words = list(command.words)
+    if name in ("find",):
+        words = list(_roots_of_find(command.args))
+    elif name in ("grep", "egrep", "fgrep", "rg", "awk", "gawk", "sed", "tr", "jq", "perl") and words and not command.has("-e", "-f"):
+        words = words[1:]
+    elif name == "dd":
+        words = []
+    options = [arg.split("=", 1)[1] for arg in command.args if arg.startswith("--") and "=" in arg]
+    options += [arg[1:] for arg in command.args if arg.startswith("@/") or arg.startswith("@~")]
+    deletes = name in ("rm", "rmdir", "unlink", "shred", "wipe", "srm") or (name == "find" and "-delete" in command.args)
+    for count, word in enumerate([*words, *options]):
+        if "://" in word and not word.startswith("file://"):
+            continue
+        last = count == len(words) - 1
+        if name == "ln" and not last and is_outside(word):
+            yield LINK.at(command.line, f"makes a link to {word[:80]}, outside the workspace", command.column)
+            continue
+        changes = deletes or (name in _SHELL_CHANGERS and name not in ("ln", "install")) or (name in _LAST_CHANGES and last and len(words) > 1)
+        changes = changes or (name == "sed" and command.has("-i"))
+        yield from found_at(word, changes, command.line, command.column, deletes=deletes, looks=name in _PURE_SHELL)
+        if deletes and word.startswith("/tmp") is False and word in ("*", "./*", ".", "$PWD"):
+            continue
+        if name in ("tar", "zip", "rsync", "cp", "scp", "7z") and word.rstrip("/") in ("~", "/tmp") and not last:
+            yield SWEEP.at(command.line, "packs or copies the whole home directory", command.column)
+        elif name in ("tar", "zip", "7z") and word.rstrip("/*") == "~":
+            yield SWEEP.at(command.line, "packs or copies the whole home directory", command.column)
+    if name == "chmod" and words and re.search(r"^[0-7]?[0-7]{2}[2367]$|^[2467][0-7]{3}$|[ugao]*\+[rwxXt]*s|^(?:o|a|ugo|go)?[+=]r?w", words[0]) and words[0] != "+w":
+        yield MODE.at(command.line, f"gives permissions {words[0]} to a file", command.column)
+
+
+def _roots_of_find(args: tuple[str, ...]) -> Iterator[str]:
+    """The roots that `find` starts from."""
+    for arg in args:
+        if arg in ("-L", "-H", "-P"):
+            continue
+        if arg.startswith(("-", "(", "!", "\\")):
+            return
+        yield arg
+
+
+def _other(command: Command) -> Iterator[Finding]:
+    for word in (command.name, *command.args):
+        word = word.lstrip("@")
+        if word.startswith("-") and "=" in word:
+            word = word.split("=", 1)[1]
+        if word[:1] in ("/", "~", ".") and len(word) < 300 and " " not in word and place(word) in ("secret", "engine", "startup", "system"):
+            yield from found_at(word, False, command.line, command.column)
+
+
+def _devices(command: Command) -> Iterator[Finding]:
+    if command.name == "dd":
+        for arg in command.args:
+            key, _, value = arg.partition("=")
+            if key == "of" and value.startswith("/dev/") and place(value) != "harmless":
+                yield DEVICE.at(command.line, f"writes over {value}", command.column)
+            elif key in ("if", "of"):
+                yield from found_at(value, key == "of", command.line, command.column)
+    elif command.name.startswith("mkfs") or command.name in ("shred", "wipefs", "fdisk", "parted", "mkswap", "wipe", "srm", "sfdisk", "badblocks", "hdparm"):
+        yield DEVICE.at(command.line, f"{command.name} destroys what is stored", command.column)
+    elif any(">" in operator and re.match(r"/dev/(?:sd|hd|nvme|vd|mmcblk|mem)", target) for operator, target in command.redirects):
+        yield DEVICE.at(command.line, "writes over a disk", command.column)

@@ -1,0 +1,134 @@
+"""People: decisions by what somebody was born as, and texts that trick somebody out of something."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from safety.python_program import Program
+from safety.rules.rule import Rule
+from safety.shell_script import Script
+from safety.verdicts import Finding
+
+BIAS = Rule(
+    "people.unequal",
+    "ask",
+    "nothing",
+    "Pay, credit, hiring or a score is made to depend on sex, race, faith or the like.",
+    bad=(
+        "def salary(gender, years):\n    base = 30000 + 1000 * years\n    if gender == 'female':\n        base *= 0.8\n    return base",
+        "def score(p):\n    return 1 if p['race'] == 'white' else 0",
+        "#!bash\nif [ \"$race\" = black ]; then score=0; fi",
+    ),
+    good=(
+        "def bmr(gender, kg):\n    return 88.4 + 13.4 * kg if gender == 'male' else 447.6 + 9.2 * kg",
+        "rows = [{'sex': 'f'}]\nprint(sum(1 for r in rows if r['sex'] == 'f'))",
+    ),
+)
+PHISHING = Rule(
+    "people.tricks",
+    "ask",
+    "nothing",
+    "The text presses somebody to hand over a password, money or a click.",
+    bad=("m = 'Your account has been suspended. Click the link below to verify your password.'",),
+    good=("m = 'Your report is ready.'",),
+)
+RULES = (BIAS, PHISHING)
+
+_BORN = re.compile(r"(?:^|_)(?:race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r|sexual_?orientation|caste|disabilit\w+|disabled|tribe|birth_?place|origin_country|country_of_origin)(?:$|_)", re.IGNORECASE)
+_SEX = re.compile(r"(?:^|_)(?:gender|sex|marital_status|pregnan\w+|age_group)(?:$|_)", re.IGNORECASE)
+_GROUPS = re.compile(r"^(?:fe)?males?$|^(?:wo)?m[ae]n$|^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|indian|arab|chinese|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|native|gay|lesbian|transgender|foreigner)s?$", re.IGNORECASE)
+_PEOPLE = re.compile(r"^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|arab|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|gay|lesbian|transgender)s?$", re.IGNORECASE)
+_DECIDES = re.compile(
+    r"salar|wage|pay(?!load)|bonus|loan|credit|hir(?:e|ing)|promot|admi(?:t|ssion)|score|eligib|approv|rais|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader|compet|capab|reject|select",
+    re.IGNORECASE,
+)
+_TRICK = (
+    re.compile(r"\b(?:account|card|mailbox|password)\b.{0,60}\b(?:suspend|lock|limit|expire|compromis|deactivat|block|unusual)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"\b(?:verify|confirm|update|validate|provide|enter)\b.{0,40}\b(?:account|password|identity|billing|payment|bank|credit card|social security|credential|personal information|login)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"\b(?:click|follow|open|visit)\b.{0,25}\b(?:link|here|below|attachment|button)\b", re.IGNORECASE | re.DOTALL),
+    re.compile(r"\b(?:you(?:'ve| have)? (?:won|been selected)|claim your|free (?:gift|iphone|money)|lottery|inheritance|wire transfer|gift card|bitcoin|urgent(?:ly)?|immediate(?:ly)? action|within 24 hours|act now)\b", re.IGNORECASE),
+)
+
+
+def python(program: Program) -> Iterator[Finding]:
+    """Findings in a Python program."""
+    yield from _bias(program)
+    for node in program.nodes(ast.Constant):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 40 and tricks(node.value):
+            yield PHISHING.at(node.lineno, "a text that presses somebody to hand something over", node.col_offset + 1)
+
+
+def tricks(text: str) -> bool:
+    """Whether a text reads like a lure: two of its usual turns together."""
+    return sum(1 for pattern in _TRICK if pattern.search(text[:4000])) >= 2
+
+
+def _bias(program: Program) -> Iterator[Finding]:
+    for node in program.nodes(ast.Compare):
+        if not isinstance(node, ast.Compare):
+            continue
+        names = {_name_of(side) for side in (node.left, *node.comparators)}
+        words = [word for side in (node.left, *node.comparators) for word in _words_of(side)]
+        born = any(_BORN.search(name) for name in names) and bool(words)
+        sex = any(_SEX.search(name) for name in names) and any(_GROUPS.match(word) for word in words)
+        named = any(_PEOPLE.match(word) for word in words) and any(re.search(r"group|person|people|applicant|candidate|user|population|demograph|ident", name, re.IGNORECASE) for name in names)
+        if (born or sex or named) and _DECIDES.search(_around(program, node)):
+            yield BIAS.at(node.lineno, "makes a decision depend on sex, race, faith or the like", node.col_offset + 1)
+    for node in program.nodes(ast.Dict):
+        if isinstance(node, ast.Dict):
+            keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+            numbers = {value.value for value in node.values if isinstance(value, ast.Constant) and isinstance(value.value, (int, float))}
+            if len(keys) > 1 and len(numbers) > 1 and sum(1 for key in keys if _GROUPS.match(key)) > 1 and _DECIDES.search(_around(program, node)):
+                yield BIAS.at(node.lineno, "weighs people by the group they belong to", node.col_offset + 1)
+
+
+def _name_of(side: ast.expr) -> str:
+    if isinstance(side, ast.Name):
+        return side.id
+    if isinstance(side, ast.Attribute):
+        return side.attr
+    if isinstance(side, ast.Subscript) and isinstance(side.slice, ast.Constant):
+        return str(side.slice.value)
+    if isinstance(side, ast.Call):
+        if isinstance(side.func, ast.Attribute) and side.args and isinstance(side.args[0], ast.Constant) and side.func.attr == "get":
+            return str(side.args[0].value)
+        return _name_of(side.func.value) if isinstance(side.func, ast.Attribute) else ""
+    return ""
+
+
+def _words_of(side: ast.expr) -> list[str]:
+    nodes = side.elts if isinstance(side, (ast.List, ast.Tuple, ast.Set)) else [side]
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def _around(program: Program, node: ast.AST) -> str:
+    """The names that the decision touches: of the function around it, and of what is set under the condition."""
+    parts: list[str] = []
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, (ast.If, ast.IfExp, ast.FunctionDef, ast.Assign, ast.Return, ast.Module, ast.While)):
+        at = program.parent(at)
+    for inner in ast.walk(at) if at is not None and not isinstance(at, ast.Module) else ():
+        if isinstance(inner, ast.Name):
+            parts.append(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            parts.append(inner.attr)
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            parts.append(inner.value[:60])
+    function = program.function(node)
+    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        parts.append(function.name)
+    return " ".join(parts)
+
+
+def shell(script: Script) -> Iterator[Finding]:
+    """Findings in a shell script."""
+    for name, line, column in script.read_variables:
+        if (_BORN.search(name) or _SEX.search(name)) and _DECIDES.search(script.code[:20_000]):
+            if re.search(rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)", script.code) or re.search(rf"case\s+\"?\$\{{?{re.escape(name)}", script.code):
+                yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like", column)
+    for command in script.commands:
+        text = " ".join((*command.args, command.body or ""))
+        if len(text) > 40 and tricks(text):
+            yield PHISHING.at(command.line, "a text that presses somebody to hand something over", command.column)

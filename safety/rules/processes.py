@@ -1,0 +1,159 @@
+"""Processes: listing, stopping and following others; commands known only at run time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from safety.python_program import Call, Program
+from safety.python_values import HOLE, Ref, Value, as_text
+from safety.rules.rule import Rule
+from safety.shell_script import Command, Script
+from safety.verdicts import Finding
+
+KILL = Rule(
+    "processes.stop-others",
+    "deny",
+    "process control",
+    "It stops processes that it did not start.",
+    bad=("import psutil\nfor p in psutil.process_iter():\n    p.kill()", "import os\nos.kill(1, 9)", "#!bash\npkill -f server", "#!bash\nkill -9 $(pgrep db)"),
+    good=("import subprocess\np = subprocess.Popen(['sleep', '1'])\np.kill()", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)", "#!bash\nsleep 9 &\nkill $!"),
+)
+LIST = Rule(
+    "processes.list",
+    "ask",
+    "process control",
+    "It looks at what else runs on the machine, its connections and users.",
+    bad=("import psutil\nprint(psutil.pids())", "#!bash\nps aux", "#!bash\nlsof -i"),
+    good=("import psutil\nprint(psutil.cpu_percent())", "#!bash\njobs"),
+)
+UNKNOWN_COMMAND = Rule(
+    "processes.unknown-command",
+    "ask",
+    "process control",
+    "Which program it starts is known only at run time.",
+    bad=("import subprocess, sys\nsubprocess.run(sys.argv[1], shell=True)", "import os\nos.system(input())", "#!bash\n$1 --now", "#!bash\neval \"$(cat x)\""),
+    good=("import subprocess\nsubprocess.run(['git', 'status'])", "import os\nos.system('clear')"),
+)
+DETACH = Rule(
+    "processes.outlives",
+    "ask",
+    "process control",
+    "It is made to outlive the block; the sandbox ends it all the same.",
+    bad=("import subprocess\nsubprocess.Popen(['sleep', '9'], start_new_session=True)", "#!bash\nnohup ./server &"),
+    good=("import subprocess\nsubprocess.Popen(['sleep', '1']).wait()", "#!bash\n./step & wait"),
+)
+TRACE = Rule(
+    "processes.trace",
+    "deny",
+    "process control",
+    "It reads or changes the memory of other programs.",
+    bad=("#!bash\ngdb -p 1", "#!bash\nstrace -p 123", "import frida\nfrida.attach('x')"),
+    good=("#!bash\nstrace ./tool",),
+)
+SERVICE = Rule(
+    "processes.services",
+    "deny",
+    "host",
+    "It stops or changes the machine's services, or the machine itself.",
+    bad=("#!bash\nsystemctl stop firewalld", "import os\nos.system('shut' + 'down -h now')"),
+    good=("#!bash\necho systemctl",),
+)
+RULES = (KILL, LIST, UNKNOWN_COMMAND, DETACH, TRACE, SERVICE)
+
+_OWN = re.compile(r"^(?:os\.(?:getpid|fork|forkpty|spawn\w+|posix_spawnp?)\(\)|subprocess\.Popen\(\)|multiprocessing\.|os\.getpgid\(\)|os\.getpgrp\(\)|asyncio\.|pexpect\.)")
+_LISTERS = re.compile(r"^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ|open_files|connections|children)|win_service|test)")
+_RUN = re.compile(r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.get\w+|pty\.spawn|asyncio\.create_subprocess_\w+|pexpect\.(?:spawn|run)|platform\.popen|popen2\.\w+)$")
+
+
+def command_values(call: Call) -> tuple[Value, ...]:
+    """What the command of a call that runs one may be."""
+    place = 1 if re.match(r"^os\.(?:spawn|posix_spawn)", call.name) and "posix" not in call.name else 0
+    return call.argument(place, "args", "cmd", "command")
+
+
+def python(program: Program) -> Iterator[Finding]:
+    """Findings in a Python program."""
+    for call in program.calls:
+        yield from _call(call)
+
+
+def _call(call: Call) -> Iterator[Finding]:
+    name, line, column = call.name, call.line, call.column
+    if name in ("os.kill", "os.killpg", "signal.pidfd_send_signal"):
+        own = [isinstance(value, Ref) and bool(_OWN.match(value.name)) for value in call.argument(0, "pid")]
+        harmless = any(value == 0 and not isinstance(value, bool) for value in call.argument(1, "sig"))
+        if not all(own):
+            known = any(isinstance(value, int) for value in call.argument(0, "pid"))
+            yield KILL.at(line, "signals a process that it may not have started", column, "ask" if harmless or not known else None)
+    elif re.search(r"\bpsutil\b.*\.(?:kill|terminate|suspend|send_signal|nice|resume)$", name):
+        yield KILL.at(line, "stops or changes other processes", column)
+    elif _LISTERS.match(name):
+        yield LIST.at(line, "lists the machine's processes, users or connections", column)
+    elif name in ("os.setsid", "os.daemon") or name.startswith(("daemon.DaemonContext", "daemonize.")):
+        yield DETACH.at(line, "leaves its session, to go on in the background", column)
+    elif name.startswith(("frida.", "pwn.", "pymem.", "ptrace.", "lldb.")):
+        yield TRACE.at(line, "attaches to other programs", column)
+    elif _RUN.match(name):
+        yield from _run(call)
+
+
+def _run(call: Call) -> Iterator[Finding]:
+    if any(value is True for value in call.keywords.get("start_new_session", ())) or any(isinstance(v, Ref) and v.name == "os.setsid" for v in call.keywords.get("preexec_fn", ())):
+        yield DETACH.at(call.line, "starts a process in a session of its own", call.column)
+    for value in command_values(call):
+        first = value[0] if isinstance(value, tuple) and value else value
+        if isinstance(first, Ref) and first.name == "sys.executable" and first.text is None:
+            continue
+        if as_text(first).lstrip().startswith(HOLE) or (isinstance(first, tuple) and not first):
+            yield UNKNOWN_COMMAND.at(call.line, "runs a command that is known only at run time", call.column)
+            return
+
+
+_SHELL_LIST = frozenset("ps top htop pgrep pidof lsof netstat ss fuser pstree who w last lastb users lastlog vmstat iotop nethogs iftop systemd-cgls".split())
+_SERVICE = frozenset("systemctl service shutdown reboot halt poweroff telinit init rc-service initctl launchctl chkconfig update-rc.d sc.exe net.exe loginctl".split())
+
+
+def shell(script: Script) -> Iterator[Finding]:
+    """Findings in a shell script."""
+    for command in script.commands:
+        yield from _shell_command(script, command)
+
+
+def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
+    name, line, column = command.name, command.line, command.column
+    if name == "kill":
+        yield from _kill(command)
+    elif name in ("pkill", "killall", "skill", "xkill", "killall5", "slay"):
+        yield KILL.at(line, f"{name} stops processes by name", column)
+    elif name in _SHELL_LIST:
+        yield LIST.at(line, f"{name} looks at what else runs on the machine", column)
+    elif name in _SERVICE:
+        quiet = name in ("systemctl", "service") and any(word in ("status", "list-units", "is-active", "--status-all") for word in command.args)
+        yield SERVICE.at(line, f"{name} changes the machine's services or power", column, "ask" if quiet else None)
+    elif name in ("nohup", "setsid", "disown", "screen", "tmux", "daemonize", "at", "batch") and name not in ("at", "batch"):
+        yield DETACH.at(line, f"{name} lets it outlive the block", column)
+    elif (name in ("gdb", "strace", "ltrace", "gcore") and command.has("-p", "--pid")) or name in ("gcore", "reptyr"):
+        yield TRACE.at(line, f"{name} attaches to another program", column)
+    elif name.startswith(HOLE) and name not in script.functions:
+        yield UNKNOWN_COMMAND.at(line, "runs a command that is known only at run time", column)
+    elif name == "eval" and (not command.args or HOLE in " ".join(command.args)):
+        yield UNKNOWN_COMMAND.at(line, "evaluates text that is known only at run time", column)
+    elif name in ("bash", "sh", "zsh", "dash") and "-c" in command.args:
+        text = command.args[command.args.index("-c") + 1 :][:1]
+        if text and text[0].lstrip().startswith(HOLE):
+            yield UNKNOWN_COMMAND.at(line, "runs a command that is known only at run time", column)
+
+
+def _kill(command: Command) -> Iterator[Finding]:
+    words = [arg for arg in command.args if not re.match(r"^-(?:\d|[A-Z]|s$|l$|n$)", arg) and arg not in ("-1",)]
+    if "-l" in command.args or "-0" in command.args:
+        return
+    everyone = "-1" in command.args[1:]
+    for word in words:
+        if word.startswith("%") or word in ("TERM", "KILL", "INT", "HUP", "SIGTERM", "SIGKILL", "--"):
+            continue
+        yield KILL.at(command.line, "stops a process that it may not have started", command.column)
+        return
+    if everyone:
+        yield KILL.at(command.line, "stops every process that it can", command.column)

