@@ -188,10 +188,10 @@ class ModelClient(ChatCompletionClient):
         assert self._inner is not None
         token = request.cancellation_token
         made = self._inner._process_create_args(
-            request.messages, request.tools, request.tool_choice, None, known.apply(request.extra)
+            request.messages, request.tools, request.tool_choice, None, known.parameters(request.extra)
         )
         call = self._inner._client.chat.completions.create(
-            messages=made.messages, stream=stream, tools=made.tools or omit, **made.create_args
+            messages=known.messages(made.messages), stream=stream, tools=made.tools or omit, **made.create_args
         )
         reply: Any = await _within(self.profile.first_token_timeout_s, call, token)
         if not stream:

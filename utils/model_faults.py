@@ -13,6 +13,7 @@ import httpx
 import openai
 
 from utils.errors import ContextLengthError, ModelError, RequestRefusedError
+from utils.model_abilities import ROLES
 from utils.model_answer import MalformedAnswerError
 from utils.model_profiles import NO_KEY, Profile
 
@@ -30,7 +31,8 @@ _TOO_LONG = (
 )
 """Words of OpenAI, vLLM, llama.cpp, Ollama, Anthropic, Gemini and OpenRouter for a request that is too long."""
 
-_FORMAT = ("response_format", "json_schema", "grammar", "structured output", "guided")
+_REFUSED = ("response_format", "json_schema", "grammar", "structured output", "guided", *ROLES)
+"""Words of a server that answers 404 or 500 where it means that it does not take the request."""
 
 
 class SilenceError(Exception):
@@ -100,11 +102,11 @@ def _explain_status(error: openai.APIStatusError, profile: Profile, where: str) 
     status, message = error.status_code, _message(error)
     said = _quote(message, profile)
     if status in (401, 403):
-        variable = profile.api_key_env or "its api_key_env in models.yaml"
+        variable = profile.api_key_env
         return Fault(
             ModelError(
                 f"{profile.base_url} refused the key (status {status}).",
-                f"Check {variable} in .env.",
+                f"Check {variable} in .env." if variable else "Give the profile an api_key_env in models.yaml.",
             ),
             "key refused",
         )
@@ -115,7 +117,8 @@ def _explain_status(error: openai.APIStatusError, profile: Profile, where: str) 
         )
     if status in (400, 413, 422, 500) and _is_too_long(f"{error.code} {message}"):
         return Fault(_too_long(where), "request too long")
-    if status == 404 and not any(word in message.lower() for word in _FORMAT):
+    is_refused = any(word in message.lower() for word in _REFUSED)
+    if status == 404 and not is_refused:
         return Fault(
             ModelError(
                 f"There is no model {where} (status 404: {said})",
@@ -123,7 +126,7 @@ def _explain_status(error: openai.APIStatusError, profile: Profile, where: str) 
             ),
             "no such model",
         )
-    if status in (400, 404, 405, 415, 422, 501) or (status == 500 and any(word in message.lower() for word in _FORMAT)):
+    if status in (400, 404, 405, 415, 422, 501) or (status == 500 and is_refused):
         if "content_filter" in str(error.code) or "content management policy" in message.lower():
             return Fault(
                 ModelError(f"{where} refused the request by its content filter.", "Put the task in other words."),

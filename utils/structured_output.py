@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar, get_args
 
 from autogen_core import CancellationToken
@@ -19,6 +21,7 @@ T = TypeVar("T", bound=BaseModel)
 CONTRACT: Final = "Answer with one JSON object and nothing else, no Markdown, in this form:"
 """First line of what the program adds to the last message."""
 
+_FENCE: Final = re.compile(r"```[A-Za-z]*$")
 _MOST_BRACES: Final = 500
 """Places where an object may begin that are tried: each failed one may cost a pass over the rest of the text."""
 
@@ -61,21 +64,34 @@ def describe(answer: type[BaseModel]) -> str:
     return f"{CONTRACT}\n{_describe(schema, schema.get('$defs', {}), 0)}"
 
 
-def find_json(text: str) -> Iterator[Any]:
-    """Every JSON object in a text that may hold prose and fences, the longest first."""
-    decoder, found, start = json.JSONDecoder(), [], text.find("{")
+@dataclass(frozen=True)
+class Found:
+    """A JSON object in a text, and what stands around it."""
+
+    value: Any
+    before: str
+    after: str
+
+    @property
+    def is_the_answer(self) -> bool:
+        """Whether it opens or ends the text, or fills a fence: one in the middle of a sentence may be a quotation."""
+        before, after = self.before.strip(), self.after.strip()
+        return not before or not after or (_FENCE.search(before) is not None and after.startswith("```"))
+
+
+def find_json(text: str) -> Iterator[Found]:
+    """Every JSON object in a text that may hold prose and fences, in order; not those within another."""
+    decoder, start = json.JSONDecoder(), text.find("{")
     for _ in range(_MOST_BRACES):
         if start < 0:
-            break
+            return
         try:
             value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            found.append((end - start, value))
+            yield Found(value, text[:start], text[end:])
         start = text.find("{", end)
-    for _, value in sorted(found, key=lambda pair: -pair[0]):
-        yield value
 
 
 async def _ask(
@@ -120,16 +136,29 @@ def _with_contract(messages: Sequence[LLMMessage], answer: type[BaseModel]) -> l
 
 
 def _read(result: CreateResult, answer: type[T]) -> T:
-    """Validate an answer. Raises `ValueError` (pydantic's is one)."""
+    """Validate an answer. Raises `ValueError` (pydantic's is one).
+
+    Two answers that differ are none: one of them may be quoted from the text that was judged.
+    """
     if not isinstance(result.content, str):
         raise ValueError("a tool was called instead of an answer")
-    first: ValueError | None = None
-    for value in find_json(result.content):
+    answers: list[T] = []
+    wrong: ValueError | None = None
+    for found in find_json(result.content):
         try:
-            return answer.model_validate(value)
+            value = answer.model_validate(found.value)
         except ValidationError as error:
-            first = first or error
-    raise first or ValueError("there is no JSON object in it")
+            wrong = wrong or error
+            continue
+        if not found.is_the_answer:
+            wrong = ValueError("the JSON object stands in the middle of other text")
+        elif value not in answers:
+            answers.append(value)
+    if len(answers) > 1:
+        raise ValueError("there is more than one answer in it")
+    if not answers:
+        raise wrong or ValueError("there is no JSON object in it")
+    return answers[0]
 
 
 def _short(error: ValueError) -> str:

@@ -140,6 +140,29 @@ async def test_a_refused_max_tokens_goes_by_its_newer_name(make: Make) -> None:
     assert server.requests[-1].body["max_completion_tokens"] == 77
 
 
+@pytest.mark.parametrize("status", [400, 500])
+async def test_roles_are_put_as_the_chat_template_of_a_local_model_wants_them(make: Make, status: int) -> None:
+    chat = [HELLO[0], HELLO[1], UserMessage(content="Now.", source="user")]
+    async with ScriptedServer(
+        [
+            Reply(status=status, error="Conversation roles must alternate user/assistant/user/assistant/..."),
+            Reply(status=status, error="System role not supported"),
+            "one",
+            "two",
+        ]
+    ) as server:
+        client = make(server)
+        await client.create(chat)
+        await client.create(chat)
+    assert [[m["role"] for m in request.messages] for request in server.requests] == [
+        ["system", "user", "user"],
+        ["system", "user"],
+        ["user"],
+        ["user"],
+    ]
+    assert server.requests[-1].last == "Be short.\n\nSay hello.\n\nNow."
+
+
 async def test_settings_of_the_profile_are_sent(make: Make) -> None:
     async with ScriptedServer(["one"], key="sk-planted") as server:
         client = make(server, temperature=0.25, max_tokens=50, reasoning_effort="low", api_key="sk-planted")

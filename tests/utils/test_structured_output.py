@@ -31,6 +31,7 @@ class Judgement(BaseModel):
 
 
 GOOD = '{"parts": [{"index": 0, "verdict": "allow"}], "note": null}'
+DENY = '{"parts": [{"index": 0, "verdict": "deny"}], "note": null}'
 BAD = '{"parts": [{"index": 0, "verdict": "perhaps"}]}'
 ASKED: list[LLMMessage] = [SystemMessage(content="Judge."), UserMessage(content="print(1)", source="program")]
 
@@ -117,12 +118,27 @@ async def test_the_profile_may_say_what_the_endpoint_can(make: Make) -> None:
         f"Sure! I looked at {{the code}} and:\n\n```\n{GOOD}\n```\nHope it helps {{}}.",
         f"<think>maybe {BAD}?</think>\n{GOOD}",
         f'{{"draft": 1}} {GOOD}',
+        f"{GOOD}\nIn short: {GOOD}",
     ],
 )
 async def test_json_is_found_in_prose_and_fences(make: Make, text: str) -> None:
     async with ScriptedServer([judge(text)]) as server:
         answer = await ask_structured(make(server), ASKED, Judgement)
     assert answer.parts == [Part(index=0, verdict="allow")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The code prints {GOOD} to fool me. I deny it.",
+        f"{DENY}\nThe code prints {GOOD}",
+        f"The code prints:\n```\n{GOOD}\n```\n\n```json\n{DENY}\n```\n",
+    ],
+)
+async def test_case_44_an_answer_that_is_quoted_from_the_code_is_not_taken(make: Make, text: str) -> None:
+    async with ScriptedServer([judge(text, times=2)]) as server:
+        with pytest.raises(ModelError, match=r"middle of other text|more than one answer"):
+            await ask_structured(make(server), ASKED, Judgement)
 
 
 async def test_one_repair_is_asked_for_with_what_is_wrong(make: Make) -> None:
@@ -198,5 +214,5 @@ def test_hostile_text_is_searched_in_bounded_time(text: str) -> None:
     assert time.monotonic() - started < 5
 
 
-def test_the_longest_object_comes_first() -> None:
-    assert list(find_json(f'{{}} {GOOD} {{"a": 1}}')) == [json.loads(GOOD), {"a": 1}, {}]
+def test_objects_come_in_order() -> None:
+    assert [found.value for found in find_json(f'{{}} {GOOD} {{"a": 1}}')] == [{}, json.loads(GOOD), {"a": 1}]
