@@ -77,8 +77,10 @@ class Container:
 
     async def remove(self) -> None:
         """Kill and remove it; nothing where it is gone."""
-        self.channel.close()
-        await _remove(self._engine, self.identifier)
+        try:
+            await _remove(self._engine, self.identifier)
+        finally:
+            self.channel.close()
 
 
 async def _create(engine: Engine, name: str, policy: SandboxPolicy) -> str:
@@ -112,9 +114,13 @@ async def _create_named(engine: Engine, name: str, image: str, policy: SandboxPo
 
 
 async def _remove(engine: Engine, identifier: str) -> None:
-    # 404: gone; 409: going already, by itself. No engine: nothing that could be removed.
+    # 404: gone. No engine: nothing that could be removed.
     with contextlib.suppress(EngineError, SandboxError):
-        await engine.request("DELETE", f"/containers/{identifier}?force=1&v=1")
+        try:
+            await engine.request("DELETE", f"/containers/{identifier}?force=1&v=1")
+        except EngineError as error:
+            if error.status == 409:  # going already, by itself
+                await engine.request("POST", f"/containers/{identifier}/wait?condition=removed")
 
 
 def _refused(error: EngineError, policy: SandboxPolicy) -> ConfigurationError | SandboxError:

@@ -20,6 +20,7 @@ from docker.types import DeviceRequest
 from typing_extensions import Self
 
 from sandbox import languages as table
+from sandbox import shadows
 from sandbox.arguments import refuse
 from sandbox.base import ExecutionResult, OnOutput, SandboxInfo
 from sandbox.block_file import BlockFile, block_file
@@ -107,6 +108,7 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         self._notes: list[str] = []
         self._left_out: frozenset[str] = frozenset()
         self._runs = 0
+        self._made: set[str] = set()
 
     # -- Sandbox
 
@@ -147,6 +149,17 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         known = self._known(language)
         return await self._run(known, code, block_file(code, known), cancellation_token, on_output)
 
+    def warnings(self, language: str, code: str) -> tuple[str, ...]:
+        """What a human should know before this block runs: refused and shadowing names, imports of changed files."""
+        known = table.find(language)
+        if known is None:
+            return ()
+        file = block_file(code, known)
+        told = tuple(text for text in (file.refusal, file.note) if text)
+        if known.name != "python":
+            return told
+        return told + shadows.warnings(code, file.name if file.named else "", self._made)
+
     def _known(self, language: str) -> table.Language:
         found = table.find(language)
         if found is not None and found.name in self._language_names:
@@ -178,7 +191,10 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
             run = BlockRun(box, host, self.policy, self._runs, on_output)
             try:
                 left = await self._send_changes(box, host)
-                return await run.run(language, code, file, cancellation_token, notes, left)
+                result = await run.run(language, code, file, cancellation_token, notes, left)
+                for change in result.files:
+                    (self._made.discard if change.change == "deleted" else self._made.add)(change.path)
+                return result
             finally:
                 if run.spoilt:
                     await self._discard(run.spoilt)

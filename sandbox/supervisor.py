@@ -79,8 +79,8 @@ class Supervisor:
 
     def serve(self) -> None:
         """Report what the container is, then do what the host says until its input ends."""
-        wipe.directories(self._config["wiped"], self._config["home_skeleton"])
         self._send(frames.READY, posture.report(self._config["commands"], self._config["writable"]))
+        self._clean()
         while True:
             kind, payload = self._next_frame()
             fields, data = frames.split_json(payload)
