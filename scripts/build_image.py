@@ -8,26 +8,29 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from utils.docker_engine import connect
+from utils.docker_engine import NoEngineError, connect
 from utils.errors import SandboxError
 from utils.sandbox_image import ensure_image
 
 NO_ENGINE = 3
-"""Exit status when no engine answers: the caller may start one."""
+"""Exit status when no engine is there: the caller may start one."""
 
 
 def main(arguments: list[str]) -> int:
-    """Exit status: 0 done, 1 the build failed, 2 bad usage, 3 no engine answers."""
+    """Exit status: 0 done, 1 the build failed, 2 bad usage, 3 no engine is there."""
     unknown = set(arguments) - {"--full", "--ping", "--quiet"}
     if unknown:
         print(f"build_image: unknown argument {sorted(unknown)[0]}", file=sys.stderr)
         return 2
     try:
         connect().close()
-    except SandboxError as error:
+    except NoEngineError as error:
         if "--quiet" not in arguments:
             print(f"setup: {error}", file=sys.stderr)
         return NO_ENGINE
+    except SandboxError as error:  # one is there, and refuses us or is silent: starting another would not help
+        print(f"setup: {error}", file=sys.stderr)
+        return 1
     if "--ping" in arguments:
         return 0
     started = time.monotonic()

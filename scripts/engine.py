@@ -17,6 +17,9 @@ START_S = 60
 LAST_RESORT = ("--iptables=false", "--ip6tables=false", "--bridge=none")
 """Flags where the kernel gives no bridge: containers then have no network, which the sandbox does not need."""
 
+DEFAULT_BRIDGE = Path("/sys/class/net/docker0")
+"""With `--bridge=none` an engine removes it: where it is, it may be another engine's."""
+
 
 def ensure_engine(python: Path) -> None:
     """Install and start a Docker engine where none answers and it can be had. Raises `SetupError`.
@@ -27,13 +30,15 @@ def ensure_engine(python: Path) -> None:
         if _answers(python):
             return
         say("no Docker engine answers")
+        if os.environ.get("DOCKER_HOST"):
+            raise SetupError(f"Start the engine at DOCKER_HOST={os.environ['DOCKER_HOST']}, or unset that variable.")
         if sys.platform != "linux":
             raise SetupError("Install Docker Desktop (on Windows with WSL 2) and start it, then run this again.")
         if not _has_dockerd() and not shutil.which("apt-get"):
             raise SetupError("Install Docker with your distribution's packages and start it, then run this again.")
         state = "running" if _has_dockerd() else "installed (Debian's package docker.io)"
         prefix = as_root(f"Docker's engine is not {state}")
-        if not any(_start(python, prefix, flags) for flags in ((), LAST_RESORT)):
+        if not (_start(python, prefix) or (not DEFAULT_BRIDGE.exists() and _start(python, prefix, *LAST_RESORT))):
             raise SetupError(f"Docker's engine did not start: {_last_line(_log())} (all of it: {_log()})")
     say("the Docker engine answers" + (" and stays on; `make stop-engine` stops it" if _running() else ""))
 
@@ -84,7 +89,7 @@ def _has_dockerd() -> bool:
     return shutil.which("dockerd", path=os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin") is not None
 
 
-def _start(python: Path, prefix: list[str], flags: tuple[str, ...]) -> bool:
+def _start(python: Path, prefix: list[str], *flags: str) -> bool:
     """Start the engine and wait until it answers; False where it ended again."""
     if not _running():
         _pid_file().unlink(missing_ok=True)

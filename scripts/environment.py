@@ -80,7 +80,7 @@ def _install(python: Path, lock: Path) -> None:
         return
     if not _succeeds(str(python), "-m", "pip", "--version"):
         run(str(python), "-m", "ensurepip", "--upgrade")
-    run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "-r", str(lock))
+    run(str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input", "-r", str(lock))
 
 
 def _succeeds(*command: str) -> bool:

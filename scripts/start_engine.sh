@@ -20,6 +20,20 @@ if [ -d /run/systemd/system ]; then
     exec systemctl start docker
 fi
 
+# The package's own init script may have started it already.
+for file in /run/docker-ssd.pid /run/docker.pid; do
+    if [ -e "$file" ] && [ "$(cat "/proc/$(cat "$file")/comm" 2> /dev/null)" = dockerd ]; then
+        cat "$file" > "$pidfile"
+        exit 0
+    fi
+done
+
+# Two engines on one machine take each other's bridge away.
+if grep -qsx dockerd /proc/[0-9]*/comm; then
+    echo "a dockerd runs already, but does not answer: see what it says, or end it" >&2
+    exit 1
+fi
+
 # Where no init system runs, nobody may have mounted the control groups, which every container needs.
 mount_cgroups() {
     grep -qE '^[^ ]+ [^ ]+ cgroup2? ' /proc/self/mounts && return

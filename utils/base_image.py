@@ -56,7 +56,7 @@ def ensure_base(
 def _made_name(variant: Variant) -> str:
     digest = hashlib.sha256(effective_text("make_base.sh").encode())
     digest.update(" ".join([SUITE, *_debian_packages(variant)]).encode())
-    return f"{IMAGE}-base:{digest.hexdigest()[:12]}"
+    return f"{IMAGE}-base{'' if variant == 'default' else f'-{variant}'}:{digest.hexdigest()[:12]}"
 
 
 def _debian_packages(variant: Variant) -> list[str]:
@@ -134,7 +134,7 @@ def _make_archive(
         str(cache),
         str(archive),
     ]
-    on_progress("debootstrap: fetching and unpacking Debian packages (about a minute)")
+    on_progress("debootstrap: fetching and unpacking Debian packages (a minute or two)")
     tail: deque[str] = deque(maxlen=5)
     with subprocess.Popen(
         [*command, *_debian_packages(variant)],
@@ -154,6 +154,9 @@ def _make_archive(
             f"debootstrap failed ({process.returncode}): {' | '.join(tail)}",
             f"Give the engine a way to pull {PULLED}, or this machine one to Debian's packages.",
         )
+    for older in cache.glob(f"{name.partition(':')[0]}-{'?' * 12}-{architecture}.tar.gz"):
+        if older != archive:
+            older.unlink(missing_ok=True)
     return archive
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ PING_TIMEOUT_S = 5
 """How long the engine may take to say that it is there."""
 REQUEST_TIMEOUT_S = 60
 """How long the engine may be silent in a later request."""
+UNIX = "unix://"
 
 _START_HINT = "Start Docker (Docker Desktop, or `sudo systemctl start docker`), or run `make setup`, which can do it."
 _PERMISSION_HINT = (
@@ -23,22 +26,29 @@ _PERMISSION_HINT = (
 )
 
 
+class NoEngineError(SandboxError):
+    """Nothing listens where the engine should: it may be started. Not raised where one refuses us or is silent."""
+
+
 def connect() -> docker.DockerClient:
     """Connect to the engine of DOCKER_HOST, of the current Docker context, or of a well-known socket.
 
     Raises `SandboxError` when none answers within five seconds. The caller closes the client.
     """
+    address = os.environ.get("DOCKER_HOST") or _context_address() or _socket_address()
+    if address.startswith(UNIX):
+        _ping(address)  # docker-py leaves its socket open where it cannot connect
+
     import docker
     from docker.errors import DockerException
 
-    address = _address()
     try:
-        if address is None:
+        if os.environ.get("DOCKER_HOST") or not address:
             client = docker.from_env(timeout=PING_TIMEOUT_S)
         else:
             client = docker.DockerClient(base_url=address, timeout=PING_TIMEOUT_S)
     except (DockerException, OSError, ValueError) as error:
-        raise _connection_error(error, address or os.environ.get("DOCKER_HOST", "")) from error
+        raise _fault(address, error) from error
     client.api.timeout = REQUEST_TIMEOUT_S
     return client
 
@@ -52,63 +62,66 @@ def engine_version() -> str:
         client.close()
 
 
-def _address() -> str | None:
-    """Where the engine listens; None leaves it to docker-py: DOCKER_HOST, or its default."""
-    if os.environ.get("DOCKER_HOST"):
-        return None
-    return _context_address() or next((f"unix://{path}" for path in _sockets() if path.is_socket()), None)
+def _ping(address: str) -> None:
+    """Ask a socket whether an engine is behind it. Raises `SandboxError`."""
+    if sys.platform == "win32":
+        return
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PING_TIMEOUT_S)
+            connection.connect(address.removeprefix(UNIX))
+            connection.sendall(b"GET /_ping HTTP/1.1\r\nHost: docker\r\nConnection: close\r\n\r\n")
+            if not connection.recv(1):
+                raise ConnectionResetError("the connection was closed")
+    except OSError as error:
+        raise _fault(address, error) from error
 
 
-def _context_address() -> str | None:
-    """Address of the Docker context in use, where it is a local socket other than the default."""
+def _context_address() -> str:
+    """Address of the Docker context in use, where it is a local socket and not the default; else ""."""
+    config = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker", "config.json")
+    if not config.exists():
+        return ""
     from docker.context import ContextAPI
 
     try:
         context = ContextAPI.get_current_context()
     except Exception:  # docker-py raises whatever a damaged ~/.docker/config.json leads to
-        return None
+        return ""
     host = str(getattr(context, "Host", None) or "")
-    return host if host.startswith("unix://") and Path(host[len("unix://") :]).is_socket() else None
+    return host if getattr(context, "name", "default") != "default" and host.startswith(UNIX) else ""
 
 
-def _sockets() -> list[Path]:
+def _socket_address() -> str:
+    """Address of the first well-known socket that is there, else of the usual one; "" where there are none."""
+    sockets = list(_sockets())
+    found = [path for path in sockets if path.is_socket()] + sockets
+    return f"{UNIX}{found[0]}" if found else ""
+
+
+def _sockets() -> Iterator[Path]:
+    """Where engines listen: the system's, a rootless one, those of the desktop programs."""
     if sys.platform == "win32":
-        return []
-    home = Path.home()
-    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
-    return [
-        Path("/var/run/docker.sock"),
-        runtime / "docker.sock",
-        home / ".docker/run/docker.sock",
-        home / ".docker/desktop/docker.sock",
-        home / ".orbstack/run/docker.sock",
-        home / ".colima/default/docker.sock",
-    ]
+        return
+    yield Path("/var/run/docker.sock")
+    yield Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}", "docker.sock")
+    for path in (
+        ".docker/run/docker.sock",
+        ".docker/desktop/docker.sock",
+        ".orbstack/run/docker.sock",
+        ".colima/default/docker.sock",
+    ):
+        yield Path.home() / path
 
 
-def _connection_error(error: BaseException, address: str) -> SandboxError:
+def _fault(address: str, error: Exception) -> SandboxError:
     """Say in one line what kept us from the engine."""
     where = f" at {address}" if address else ""
-    if _caused_by(error, PermissionError):
+    if isinstance(error, PermissionError):
         return SandboxError(f"You may not use the Docker engine{where}: permission denied.", _PERMISSION_HINT)
-    if _caused_by(error, TimeoutError) or "timed out" in str(error).lower():
+    if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
         return SandboxError(
             f"The Docker engine{where} did not answer within {PING_TIMEOUT_S} seconds.",
             "Restart Docker, or wait for it.",
         )
-    return SandboxError(f"No Docker engine answers{where}.", _START_HINT)
-
-
-def _caused_by(error: BaseException, kind: type[BaseException]) -> bool:
-    """Tell whether an exception of this kind is anywhere in the chain of causes or among the arguments."""
-    seen: set[int] = set()
-    waiting: list[object] = [error]
-    while waiting:
-        item = waiting.pop()
-        if not isinstance(item, BaseException) or id(item) in seen:
-            continue
-        if isinstance(item, kind):
-            return True
-        seen.add(id(item))
-        waiting += [item.__cause__, item.__context__, *item.args]
-    return False
+    return NoEngineError(f"No Docker engine answers{where}.", _START_HINT)

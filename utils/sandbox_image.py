@@ -99,8 +99,8 @@ def _build(
             if "error" in step:
                 raise SandboxError(f"The image build failed: {' | '.join([*tail, str(step['error']).strip()])}")
             line = str(step.get("stream", "")).strip()
-            if line.startswith("Step "):
-                on_progress(line[:100])
+            if line.startswith("Step ") and (" : RUN " in line or " : COPY " in line):
+                on_progress(line[:80])
             elif line:
                 tail.append(line)
     for image in client.images.list(filters={"dangling": True, "label": f"{STAGE_LABEL}=packages"}):
