@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import RenderableType
-from rich.rule import Rule
 from rich.text import Text
 
 from interfaces.terminal.code_view import excerpt, table, unified, whole
+from interfaces.terminal.outlet import rule
 from interfaces.terminal.plain import counted, one_line
 from interfaces.terminal.verdicts import findings_table, headline
 from safety.visible import far_away
@@ -18,19 +18,14 @@ _TITLES = {"run": "may this run?", "override": "run what was denied?"}
 
 
 def view(question: Question) -> list[RenderableType]:
-    """The question as it is first shown: blocks that are asked about whole or in part, the others by their verdict."""
+    """The question as it is first shown: the blocks asked about with their code, the others by their verdict."""
     asked = {block.index for block in asked_blocks(question)}
-    parts: list[RenderableType] = [rule(_TITLES.get(question.kind, question.kind), "ask")]
+    parts: list[RenderableType] = [Text(), rule(_TITLES.get(question.kind, question.kind), "ask")]
     for block in question.blocks:
         parts += reasons(block, len(question.blocks))
-        if block.index in asked:
+        if block.index in asked and question.kind != "override":  # whose code is paged whole
             parts += [Text(), *_code(block), Text()]
     return [*parts, Text(one_line(question.text), style="bold")]
-
-
-def rule(title: str, style: str = "faint") -> Rule:
-    """A line across the screen with a title."""
-    return Rule(Text(title, style=style), style="faint", align="left")
 
 
 def asked_blocks(question: Question) -> list[AskedBlock]:

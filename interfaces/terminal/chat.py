@@ -14,8 +14,9 @@ from rich.text import Text
 from interfaces.terminal.banner import NEXT_STEPS, banner
 from interfaces.terminal.commands import completions, parse_command, run_command
 from interfaces.terminal.keyboard import quiet, signals
-from interfaces.terminal.outlet import make_console, write_through
+from interfaces.terminal.outlet import can_redraw, make_console, write_through
 from interfaces.terminal.plain import one_line
+from interfaces.terminal.profiles import profile_list
 from interfaces.terminal.prompt import Input, InterruptedInput, make_input
 from interfaces.terminal.questions import Asker
 from interfaces.terminal.retries import code_change
@@ -60,7 +61,7 @@ class Chat:
         self.screen = Screen(console, work_dir=lambda: self._talk.work_dir if self._talk else None)
         self._input: Input = make_input(
             settings.data_dir,
-            interactive=human,
+            interactive=human and can_redraw(console),
             write=lambda text: write_through(console, text),
             complete=lambda text: completions(self, text),
             toolbar=self.screen.status.toolbar,
@@ -132,6 +133,7 @@ class Chat:
             try:
                 text = (await self._read(hint)).strip()
             except InterruptedInput as interrupt:
+                hint = ""
                 self._interrupted_prompt(interrupt.text)
                 continue
             except EndOfInputError:
@@ -139,6 +141,7 @@ class Chat:
             hint = ""
             if command := parse_command(text):
                 await run_command(self, *command)
+                self.show(Text())
             elif text:
                 await self._task(text)
 
@@ -264,14 +267,8 @@ class Chat:
         return self._talk
 
     def profiles(self) -> Sequence[tuple[str, str]]:
-        """Names of the profiles, each with what it is; empty where models.yaml cannot be read."""
-        from utils.models import Models
-
-        try:
-            found = Models.load(self._settings.models_file, self._settings.environ).profiles
-        except RoundtableError:
-            return []
-        return [(name, profile.label) for name, profile in found.items()]
+        """Names of the profiles, each with its model or what it lacks; empty where models.yaml cannot be read."""
+        return profile_list(self._settings)
 
     def show(self, *parts: RenderableType) -> None:
         """Show these."""

@@ -32,9 +32,10 @@ def whole(code: str, language: str, findings: Iterable[Mapping[str, Any]] = ()) 
 
 def excerpt(code: str, language: str, findings: Sequence[Mapping[str, Any]] = ()) -> tuple[list[Row], int]:
     """Show a short block whole, of a longer one the start and what is around findings; how many lines were left out."""
+    rows = whole(code, language, findings)
+    if len(rows) <= SHORT:
+        return rows, 0
     total = len(_lines(code))
-    if total <= SHORT:
-        return whole(code, language, findings), 0
     keep = set(range(1, _START + 1))
     for finding in findings:
         line = int(finding.get("line", 0))
@@ -96,7 +97,7 @@ def _gap(count: int, noun: str) -> list[Row]:
     if count <= 0:
         return []
     first, _, rest = noun.partition("line")
-    return [("⋯", Text(f"⋯ {count:,} {first}{'line' if count == 1 else 'lines'}{rest}", style="ask"))]
+    return [("", Text(f"⋯ {count:,} {first}{'line' if count == 1 else 'lines'}{rest}", style="ask"))]
 
 
 def _fit(line: Text, keep: set[int] | None) -> Text:

@@ -75,7 +75,10 @@ def _restore(saved: _Attributes) -> None:
 
 @contextmanager
 def signals(on_interrupt: Callable[[], None], on_leave: Callable[[], None]) -> Iterator[None]:
-    """Hand Ctrl-C to `on_interrupt`, and a request to end or a closed terminal to `on_leave`, on the event loop."""
+    """Hand Ctrl-C to `on_interrupt`, and a request to end or a closed terminal to `on_leave`, on the event loop.
+
+    Afterwards Ctrl-C does nothing: everything is cleaned up, and the last steps to the program's end need no tearing.
+    """
     loop = asyncio.get_running_loop()
     wanted = {signal.SIGINT: on_interrupt, signal.SIGTERM: on_leave}
     if sys.platform != "win32":
@@ -87,6 +90,7 @@ def signals(on_interrupt: Callable[[], None], on_leave: Callable[[], None]) -> I
         finally:
             for number in wanted:
                 loop.remove_signal_handler(number)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         return
     before = {number: signal.getsignal(number) for number in wanted}
 

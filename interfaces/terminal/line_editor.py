@@ -11,7 +11,6 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
@@ -41,8 +40,7 @@ class Editor:
             prompt_continuation=lambda width, _number, _soft: " " * (width - 2) + "· ",
             key_bindings=_keys(),
             style=style,
-            reserve_space_for_menu=6,
-            enable_history_search=True,
+            reserve_space_for_menu=9,
             eof_exception=EndOfInput,
         )
         self._answers: PromptSession[str] = PromptSession(
@@ -53,10 +51,8 @@ class Editor:
         """Read a task or a command."""
         watch = asyncio.ensure_future(self._watch_toolbar())
         try:
-            placeholder: StyleAndTextTuples = [("class:hint", hint)]
-            return await self._tasks.prompt_async(
-                [("class:prompt", prompt)], placeholder=placeholder if hint else None, handle_sigint=False
-            )
+            self._tasks.placeholder = [("class:hint", hint)]
+            return await self._tasks.prompt_async([("class:prompt", prompt)], handle_sigint=False)
         finally:
             watch.cancel()
 
@@ -87,9 +83,7 @@ def _keys(*, multiline: bool = True) -> KeyBindings:
         @keys.add("enter")
         def _enter(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
-            if buffer.complete_state and buffer.complete_state.current_completion:
-                buffer.complete_state = None
-            elif buffer.document.text_before_cursor.endswith("\\"):
+            if buffer.document.text_before_cursor.endswith("\\"):
                 buffer.delete_before_cursor()
                 buffer.newline(copy_margin=False)
             else:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.constrain import Constrain
+from rich.rule import Rule
+from rich.text import Text
 from rich.theme import Theme
 
 _ASCII = str.maketrans(
     {
+        **{chr(0x2400 + code): f"^{chr(0x40 + code)}" for code in range(32)},
         "✔": "ok",
         "✘": "x",
         "●": "*",
@@ -27,8 +32,9 @@ _ASCII = str.maketrans(
         "–": "-",
         "—": "-",
         "⋯": "...",
-        "␛": "<ESC>",
-        "␀": "<NUL>",
+        "␡": "^?",
+        "⟨": "<",
+        "⟩": ">",
     }
 )
 """What stands for a sign of ours where the encoding has none."""
@@ -53,6 +59,9 @@ THEME = Theme(
     inherit=True,
 )
 
+RULE_WIDTH = 80
+"""Columns that a line across the screen takes at most: one that fills a wide screen breaks when that is narrowed."""
+
 
 class Outlet:
     """A text file for the console: writes in one piece what belongs together, and never fails on a character.
@@ -72,13 +81,13 @@ class Outlet:
         if self._depth:
             self._held.append(text)
         else:
-            self._file.write(self._encodable(text))
+            self._put(text)
         return len(text)
 
     def flush(self) -> None:
         """Flush the file, unless a batch is open."""
         if not self._depth:
-            self._file.flush()
+            self._put("")
 
     def isatty(self) -> bool:
         """Whether it is a terminal."""
@@ -98,8 +107,17 @@ class Outlet:
             self._depth -= 1
             if not self._depth and self._held:
                 text, self._held = "".join(self._held), []
-                self._file.write(self._encodable(text))
-                self._file.flush()
+                self._put(text)
+
+    def _put(self, text: str) -> None:
+        """Write and flush. What is written to a pipe that nobody reads any more goes nowhere, and nothing ends by it."""
+        try:
+            self._file.write(self._encodable(text))
+            self._file.flush()
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._file.fileno())
+            os.close(nowhere)
 
     def _encodable(self, text: str) -> str:
         if not self._plain:
@@ -125,6 +143,11 @@ def make_console(file: TextIO | None = None, *, width: int | None = None, record
         emoji=False,
         safe_box=True,
     )
+
+
+def rule(title: str = "", style: str = "faint") -> RenderableType:
+    """A line across the screen, with a title at its left."""
+    return Constrain(Rule(Text(title, style=style), style="faint", align="left"), RULE_WIDTH)
 
 
 @contextmanager

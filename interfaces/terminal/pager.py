@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from io import StringIO
 
 from rich.console import Console, RenderableType
 
@@ -16,7 +15,7 @@ async def page(console: Console, parts: Sequence[RenderableType], read: Callable
     room = max(console.height - 2, 3) if console.is_terminal else 0
     left = room
     for number, part in enumerate(parts):
-        lines = _height(console, part)
+        lines = len(console.render_lines(part))
         if room and lines > left and number:
             answer = await read(f"-- {number} of {len(parts)} parts; Enter: more, q: enough › ")
             if answer.strip().lower().startswith("q"):
@@ -25,8 +24,3 @@ async def page(console: Console, parts: Sequence[RenderableType], read: Callable
         console.print(part)
         left -= lines
     return True
-
-
-def _height(console: Console, part: RenderableType) -> int:
-    measure = Console(file=StringIO(), width=console.width, markup=False, highlight=False, emoji=False)
-    return len(measure.render_lines(part))

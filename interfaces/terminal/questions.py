@@ -8,9 +8,10 @@ from collections.abc import Callable
 from rich.console import RenderableType
 from rich.text import Text
 
-from interfaces.terminal.approval import asked_blocks, difference, reasons, rule, view, whole_block
+from interfaces.terminal.approval import asked_blocks, difference, reasons, view, whole_block
 from interfaces.terminal.editor import edit
-from interfaces.terminal.keyboard import forget_typed
+from interfaces.terminal.keyboard import forget_typed, loud
+from interfaces.terminal.outlet import rule
 from interfaces.terminal.pager import page
 from interfaces.terminal.plain import one_line
 from interfaces.terminal.prompt import Input, InterruptedInput
@@ -39,7 +40,7 @@ class Asker:
 
     async def __call__(self, question: Question) -> Answer:
         """Ask. Raises `EndOfInputError` when the input ends; may be cancelled."""
-        self._screen.settle()
+        self._screen.before_question(question.kind)
         forget_typed()
         try:
             if question.kind == "run":
@@ -59,7 +60,8 @@ class Asker:
     async def _line(self, prompt: str) -> str:
         self._screen.hold()
         try:
-            return (await self._typed.answer(prompt)).strip()
+            with loud():
+                return (await self._typed.answer(prompt)).strip()
         finally:
             self._screen.release()
 

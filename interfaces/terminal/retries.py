@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from interfaces.terminal.approval import rule
 from interfaces.terminal.code_view import unified
+from interfaces.terminal.outlet import rule
 from sessions.events import MessageEvent
 
 

@@ -159,8 +159,7 @@ class Screen:
     def on_event(self, event: Event) -> None:
         """Show an event."""
         if isinstance(event, QuestionEvent):
-            if event.kind in ("run", "override"):
-                self._review = None  # the question shows the verdict with the code
+            self.before_question(event.kind)
             return
         if isinstance(event, OutputEvent):
             self._on_output(event)
@@ -186,6 +185,12 @@ class Screen:
             self._on_stop(event)
         elif isinstance(event, TaskEvent):
             self._round = Round()
+
+    def before_question(self, kind: str) -> None:
+        """A question comes next. One about a run shows the verdict itself, beside the code."""
+        if kind in ("run", "override"):
+            self._review = None
+        self.settle()
 
     def settle(self) -> None:
         """Bring everything that is open to its end, so that what comes next stands alone."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rich.console import Group, RenderableType
-from rich.rule import Rule
 from rich.text import Text
 
 from interfaces.terminal.markdown import PARSER, Words, highlighted
+from interfaces.terminal.outlet import rule
 from interfaces.terminal.plain import shown
 
 _CONTEXT = 200
@@ -33,16 +33,6 @@ class _Fence:
         if not text.strip():
             return Text(text)
         return highlighted("\n".join([*before, text]), self.language).split("\n", allow_blank=True)[len(before)]
-
-
-def fence_top(language: str) -> Rule:
-    """The line above a block of code."""
-    return Rule(Text(language or "text", style="faint"), style="faint", align="left")
-
-
-def fence_end() -> Rule:
-    """The line below a block of code."""
-    return Rule(style="faint")
 
 
 class MarkdownStream:
@@ -80,7 +70,7 @@ class MarkdownStream:
                 self._pending += "\n"
             parts = self._finished()
         if self._fence:
-            parts.append(fence_end())
+            parts.append(rule())
             self._fence = None
         elif self._pending.strip():
             parts += self._block(self._kind(), self._pending)
@@ -120,7 +110,7 @@ class MarkdownStream:
             line, _, self._pending = self._pending.partition("\n")
             if self._fence.closing.fullmatch(line):
                 self._fence = None
-                parts.append(fence_end())
+                parts.append(rule())
             else:
                 line = shown(line, code=True)
                 parts.append(self._fence.line(line))
@@ -146,7 +136,7 @@ class MarkdownStream:
             language = shown(info).split()[0] if info.split() else ""
             self._fence = _Fence(closing, len(opening[1]), language)
             parts += [Text()] if self._last else []
-            parts.append(fence_top(language))
+            parts.append(rule(language or "text"))
             self._last = kind
             rest = rest[1:]
         self._pending = "\n".join(rest)
