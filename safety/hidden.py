@@ -18,7 +18,6 @@ _CONTROL = re.compile(r"[\x01-\x08\x0b\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 _TAG_RUN = re.compile("(\U0001f3f4?)([\U000e0000-\U000e007f]+)")
 _HIDDEN_RUN = 3
 _JOINERS = "\u200c\u200d"
-_LONGEST_TOKENIZED = 200_000
 _LONGEST_NAME = 40
 
 
@@ -47,9 +46,9 @@ def _findings(code: str, python: bool) -> Iterator[Finding]:
     yield from _finding(code, "hidden.bidi", "deny", bidi, "the code is shown in another order than it runs in")
     tags = [match.start(2) for match in _TAG_RUN.finditer(code) if not match.group(1)]
     yield from _finding(code, "hidden.tags", "ask", tags, "they can carry a text that nobody sees")
-    # One line end for the tokenizer; lines and columns stay what they are.
+    # One kind of line end; lines and columns stay what they are.
     text = _LINE_END.sub("\n", code)
-    source = PythonText(text) if python and len(text) <= _LONGEST_TOKENIZED else None
+    source = PythonText(text) if python else None
     unseen = list(_invisible(text, source))
     yield from _finding(text, "hidden.invisible", "ask", unseen, "what is there is not what is seen")
     names = list(disguised_names(text, source))

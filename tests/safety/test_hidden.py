@@ -167,7 +167,7 @@ def test_the_words_of_the_world_are_nothing_in_a_shell_either(code: str) -> None
     assert found(code, "bash") == {}
 
 
-def test_source_that_cannot_be_tokenized_is_looked_through_all_the_same() -> None:
+def test_source_that_does_not_parse_is_looked_through_all_the_same() -> None:
     assert found("'''never closed\nx\u200by\n") == {"hidden.invisible": "ask"}
     assert found("x = (\nеval('1')\n")["hidden.name"] == "ask"
 
