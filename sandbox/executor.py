@@ -161,14 +161,7 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         return told + shadows.warnings(code, file.name if file.named else "", self._made)
 
     def _known(self, language: str) -> table.Language:
-        found = table.find(language)
-        if found is not None and found.name in self._language_names:
-            return found
-        offered = ", ".join(self._language_names)
-        if found is not None and found.image == "full" and self.policy.variant != "full":
-            hint = f"The full image has {found.name}: `make image-full`, and `variant: full` in sandbox.yaml."
-            raise SandboxError(f"This sandbox's image has no {found.name}; it has {offered}.", hint)
-        raise SandboxError(f"Unsupported language: {language}. This sandbox runs {offered}.")
+        return table.choose(language, self._language_names, self.policy.variant)
 
     async def _run(
         self,

@@ -84,9 +84,7 @@ class FakeSandbox:
         self, language: str, code: str, *, cancellation_token: CancellationToken, on_output: OnOutput | None = None
     ) -> ExecutionResult:
         """Play the next entry of the script."""
-        known = table.find(language)
-        if known is None or known.name not in self._names:
-            raise SandboxError(f"Unsupported language: {language}. This sandbox runs {', '.join(self._names)}.")
+        known = table.choose(language, self._names, self._policy.variant)
         if not self._started:
             await self.start()
         if cancellation_token.is_cancelled():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from utils.errors import SandboxError
 
 Image = Literal["default", "full"]
 
@@ -76,6 +78,18 @@ def fence_names(names: Iterable[str]) -> dict[str, str]:
         for fence in (name, *BY_NAME[name].aliases):
             table[fence] = name
     return table
+
+
+def choose(name: str, offered: Sequence[str], variant: Image) -> Language:
+    """The language of a fence name, which must be one of those offered. Raises `SandboxError` that says who has it."""
+    found = find(name)
+    if found is not None and found.name in offered:
+        return found
+    here = ", ".join(offered)
+    if found is not None and found.image == "full" and variant != "full":
+        hint = f"The full image has {found.name}: `make image-full`, and `variant: full` in sandbox.yaml."
+        raise SandboxError(f"This sandbox's image has no {found.name}; it has {here}.", hint)
+    raise SandboxError(f"Unsupported language: {name}. This sandbox runs {here}.")
 
 
 def find(name: str) -> Language | None:
