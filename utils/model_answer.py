@@ -110,8 +110,9 @@ class Answer:
     def _count(self, part: Any) -> None:
         usage = getattr(part, "usage", None)
         if usage is not None:
-            self.prompt_tokens = int(getattr(usage, "prompt_tokens", 0) or 0)
-            self.completion_tokens = int(getattr(usage, "completion_tokens", 0) or 0)
+            # A count that is none is no reason to throw the answer away.
+            self.prompt_tokens = _whole(getattr(usage, "prompt_tokens", 0))
+            self.completion_tokens = _whole(getattr(usage, "completion_tokens", 0))
 
     def _add(self, part: Any) -> str:
         shown = ""
@@ -128,7 +129,8 @@ class Answer:
             self._thinking = False
             self.words.append(words)
         for place, call in enumerate(getattr(part, "tool_calls", None) or ()):
-            self._add_call(getattr(call, "index", None) or place, call)
+            index = getattr(call, "index", None)
+            self._add_call(place if index is None else int(index), call)
         return shown
 
     def _add_call(self, index: int, call: Any) -> None:
@@ -137,3 +139,7 @@ class Answer:
         if call.function is not None:
             known.name += call.function.name or ""
             known.arguments += call.function.arguments or ""
+
+
+def _whole(count: object) -> int:
+    return count if isinstance(count, int) and count > 0 else 0

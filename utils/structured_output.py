@@ -69,13 +69,14 @@ class Found:
     """A JSON object in a text, and what stands around it."""
 
     value: Any
-    before: str
-    after: str
+    text: str
+    start: int
+    end: int
 
     @property
     def is_the_answer(self) -> bool:
         """Whether it opens or ends the text, or fills a fence: one in the middle of a sentence may be a quotation."""
-        before, after = self.before.strip(), self.after.strip()
+        before, after = self.text[: self.start].strip(), self.text[self.end :].strip()
         return not before or not after or (_FENCE.search(before) is not None and after.startswith("```"))
 
 
@@ -90,7 +91,7 @@ def find_json(text: str) -> Iterator[Found]:
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            yield Found(value, text[:start], text[end:])
+            yield Found(value, text, start, end)
         start = text.find("{", end)
 
 

@@ -34,4 +34,4 @@ async def test_ollama_lists_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_where_no_ollama_answers_there_are_no_models() -> None:
     started = time.monotonic()
     assert await ollama_models("http://127.0.0.1:9", 0.5) == []
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10

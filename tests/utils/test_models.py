@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from utils.errors import ConfigurationError
-from utils.model_profiles import Prices
+from utils.model_profiles import Prices, ProfileSettings
 from utils.models import Models
 from utils.settings import ROOT
 
@@ -177,6 +179,17 @@ def test_a_key_is_never_shown() -> None:
     assert profile.api_key.get_secret_value() == "sk-planted-openai"
     for shown in (repr(profile), str(profile), str(profile.model_dump()), profile.model_dump_json(), repr(models)):
         assert "planted" not in shown
+
+
+def test_the_file_shows_every_setting_with_its_default() -> None:
+    text = (ROOT / "models.yaml").read_text(encoding="utf-8")
+    missing = [name for name in ProfileSettings.model_fields if f" {name}:" not in text]
+    assert not missing
+    shown = dict(re.findall(r"# (\w+_s|retries|structured_output|stream_usage): (\w+) ", text))
+    assert len(shown) >= 8
+    for name, value in shown.items():
+        default = ProfileSettings.model_fields[name].default
+        assert yaml.safe_load(value) == default, name
 
 
 def test_prices_give_a_cost() -> None:
