@@ -20,8 +20,8 @@ BUSY_TIMEOUT_S = 5.0
 class Database:
     """One connection in WAL mode, usable from several threads, whose failures are `StoreError`.
 
-    `limit_bytes` bounds the size of the file; 0: only the disk does. With `read_only` nothing is written, not even the
-    version, and a database on a full or read-only disk can still be read.
+    `limit_bytes` bounds the size of the file; 0: only the disk does. With `read_only` nothing is written but
+    the tables of an older version brought up to date, and a database on a full or read-only disk can still be read.
     """
 
     def __init__(self, path: Path, *, limit_bytes: int = 0, read_only: bool = False) -> None:
@@ -104,6 +104,8 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
     """
     if not path.exists():
         raise StoreError(f"There are no sessions yet: {path} is not there.", "Is --data-dir the right directory?")
+    with contextlib.suppress(sqlite3.Error, OSError):
+        _open_to_write(path).close()
     address = path.absolute().as_uri()
     ways = (("mode=rw", False), ("mode=rw", True), ("mode=ro", False), ("mode=ro&immutable=1", False))
     failure: sqlite3.Error | None = None

@@ -113,7 +113,10 @@ class SqliteStore:
             "SELECT seq, body FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT 500", (session, after)
         ):
             for after, body in rows:
-                yield read_event(json.loads(body), session, after)
+                data = json.loads(body)
+                if self._redactor.may_hold_secret(body):  # one that became known only after it was written
+                    data = self._redactor.clean_data(data)
+                yield read_event(data, session, after)
 
     def save_turn(self, session: str, state: Mapping[str, Any]) -> None:
         """Keep the team's state as the one that covers all events so far, in place of the one before."""
@@ -170,7 +173,8 @@ class SqliteStore:
 
     def content(self, session: str, sha256: str) -> bytes | None:
         """The bytes with this digest that were kept for the session; None where none were."""
-        return contents.read(self._database, session, sha256)
+        data = contents.read(self._database, session, sha256)
+        return None if data is None or self._redactor.holds_secret(data) else data
 
     def save_files(self, session: str, files: Sequence[StoredFile]) -> None:
         """Note which files the workspace has now, in place of what was noted before."""
@@ -234,7 +238,7 @@ class SqliteStore:
             id=session,
             created=created,
             updated=updated,
-            task=task,
+            task=self._redactor.clean(task),
             model=model,
             state="unfinished" if state == "running" and not holder else state,
             events=events,

@@ -70,8 +70,20 @@ def test_a_database_of_an_older_version_is_brought_up_to_date(path: Path) -> Non
     connection.close()
 
 
-def test_an_older_database_that_is_only_looked_at_says_why_not(path: Path) -> None:
+def test_an_older_database_is_brought_up_to_date_by_looking_at_it(path: Path) -> None:
+    session = make_version_1(path)
+    store = SqliteStore(path, read_only=True)
+    assert store.find() == session
+    store.close()
+
+
+def test_an_older_database_that_cannot_be_written_says_why_not(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_version_1(path)
+
+    def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+
+    monkeypatch.setattr(schema, "migrate", refuse)
     with pytest.raises(StoreError, match=r"version 1 and would have to be brought to \d+"):
         SqliteStore(path, read_only=True)
 
