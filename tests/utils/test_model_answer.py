@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def test_tool_calls_are_put_together_from_their_pieces() -> None:
     result = answer.result()
     assert not answer.is_empty
     assert result.finish_reason == "function_calls"
-    assert [(c.id, c.name, c.arguments) for c in result.content if not isinstance(c, str)] == [  # type: ignore[union-attr]  # calls
+    assert [(c.id, c.name, c.arguments) for c in result.content if not isinstance(c, str)] == [
         ("id0", "add", '{"a": 1}'),
         ("id1", "sub", "{}"),
     ]
@@ -65,13 +66,19 @@ def test_a_closing_tag_in_a_reasoning_field_makes_no_words() -> None:
         {},
         chunk({}).model_copy(update={"choices": [None]}),
         chunk({}).model_copy(update={"choices": "ab"}),
-        chunk({}).model_copy(update={"usage": {"prompt_tokens": "many"}}),
         chunk({}, "stop").model_copy(update={"choices": [chunk({}).choices[0].model_copy(update={"delta": 7})]}),
     ],
 )
 def test_a_piece_of_another_shape_is_malformed(piece: Any) -> None:
     with pytest.raises(MalformedAnswerError):
         Answer().add_chunk(piece)
+
+
+def test_a_count_that_is_none_is_passed_over() -> None:
+    answer = Answer()
+    usage = SimpleNamespace(prompt_tokens="many")
+    answer.add_chunk(chunk({"content": "x"}, "stop").model_copy(update={"usage": usage}))
+    assert (answer.prompt_tokens, answer.result().content) == (0, "x")
 
 
 @pytest.mark.parametrize("finish", ["stop", "end_turn", "eos", "STOP", "some_new_word"])
