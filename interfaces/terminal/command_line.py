@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import contextlib
-import logging
 import os
 import stat
 import sys
@@ -17,6 +13,8 @@ from interfaces.terminal.arguments import parse
 from utils.errors import ConfigurationError, RoundtableError, SandboxError
 
 if TYPE_CHECKING:
+    import argparse
+
     from utils.settings import Settings
 
 INTERRUPTED = 130
@@ -26,6 +24,7 @@ MAX_TASK_BYTES = 1_000_000
 
 def main(argv: Sequence[str]) -> int:
     """Run the program and return its exit status. Ends by `SystemExit` for `--help`, `--version` and bad usage."""
+    _open_streams()
     args = parse(argv)
     try:
         return _run(args)
@@ -47,6 +46,13 @@ def main(argv: Sequence[str]) -> int:
         return _unexpected(error)
 
 
+def _open_streams() -> None:
+    """Put the null device where a standard stream is closed, so that no file gets its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  for the program's whole life
+
+
 def tell(text: str) -> None:
     """Print one line on standard error, control characters made visible."""
     line = " ".join(text.split())
@@ -56,6 +62,8 @@ def tell(text: str) -> None:
 
 def _unexpected(error: Exception) -> int:
     """Write the details to the log and say where they are."""
+    import logging
+
     logging.getLogger("roundtable").critical("unexpected: %s", type(error).__name__, exc_info=error)
     files = [h.baseFilename for h in logging.getLogger().handlers if isinstance(h, logging.FileHandler)]
     where = f"The details are in {files[0]}." if files and Path(files[0]).exists() else ""
@@ -65,6 +73,9 @@ def _unexpected(error: Exception) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    # What takes time to import is imported here and below, so that --help and bad usage answer at once.
+    import asyncio
+
     from interfaces.terminal.environment import read_environment
     from interfaces.terminal.log_file import start_log
     from interfaces.terminal.run_settings import log_file, make_settings
@@ -87,42 +98,42 @@ def _run(args: argparse.Namespace) -> int:
 
 def _talk(args: argparse.Namespace, settings: Settings) -> int:
     """Start the conversation: with a person at a terminal, with a program, or with nobody."""
-    at_terminal = sys.stdin is not None and sys.stdin.isatty()
-    task = args.task
-    if task is None and not (at_terminal or args.demo or args.json):
-        task = _piped_task()
-        if task is None and args.resume is None:
-            raise ConfigurationError("There is no task and no terminal to ask for one.", 'Give one with -t "TASK".')
-    if args.demo:
-        settings = settings.model_copy(update={"model": "demo"})
-    else:
-        from interfaces.terminal.onboarding import ensure_model
+    import asyncio
+    import contextlib
 
-        settings = ensure_model(settings, interactive=at_terminal and not args.json and sys.stdout.isatty())
-    if settings.model == "demo" and task is None and args.resume is None:
-        from utils.demo_client import load_demo
-
-        task = load_demo().task
+    from interfaces.terminal.onboarding import ensure_model
     from interfaces.terminal.preparation import prepare_sandbox
     from sessions.sqlite_store import SqliteStore
 
+    at_terminal = sys.stdin.isatty()
+    wanted = settings.model_copy(update={"model": "demo"}) if args.demo else settings
+    settings = ensure_model(wanted, interactive=at_terminal and not args.json and sys.stdout.isatty())
+    task = args.task
+    if task is None and not (at_terminal or settings.model == "demo" or args.json):
+        task = _piped_task()
+        if task is None and args.resume is None:
+            raise ConfigurationError("There is no task and no terminal to ask for one.", 'Give one with -t "TASK".')
+    if settings.model == "demo" and args.resume is None and (task is None or wanted.model != "demo"):
+        from utils.demo_client import load_demo
+
+        task = load_demo().task
     # A program gets the failure as an event, when its task meets the same one.
     with contextlib.suppress(*([SandboxError] if args.json else [])):
         prepare_sandbox(settings)
-    store = SqliteStore.from_settings(settings)
-    session = store.open(args.resume or None) if args.resume is not None else None
-    if args.json:
-        from interfaces.terminal.json_lines import json_lines
+    with contextlib.closing(SqliteStore.from_settings(settings)) as store:
+        session = store.open(args.resume or None) if args.resume is not None else None
+        if args.json:
+            from interfaces.terminal.json_lines import json_lines
 
-        return asyncio.run(json_lines(settings, store=store, session=session, task=task))
-    from interfaces.terminal.chat import chat
+            return asyncio.run(json_lines(settings, store=store, session=session, task=task))
+        from interfaces.terminal.chat import chat
 
-    return asyncio.run(chat(settings, store=store, session=session, task=task))
+        return asyncio.run(chat(settings, store=store, session=session, task=task))
 
 
 def _piped_task() -> str | None:
     """Read the task from a pipe or a file on standard input; None where there is nothing."""
-    if sys.stdin is None or stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode):
+    if stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode):
         return None
     data = sys.stdin.buffer.read(MAX_TASK_BYTES + 1)
     if len(data) > MAX_TASK_BYTES:
