@@ -54,7 +54,7 @@ def run(
     """Run it to its end. Without `stdin` its standard input is the null device."""
     return subprocess.run(
         [sys.executable, MAIN, *arguments],
-        **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),  # type: ignore[arg-type]  # either
+        **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
         capture_output=True,
         text=True,
         cwd=home,
