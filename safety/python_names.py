@@ -25,6 +25,8 @@ class Bind:
     value: Value = None
     parameter: tuple[Function, int, str] | None = None
     """The function, place (-1 for keyword only) and name of a parameter."""
+    grows: bool = False
+    """Added to in a loop: it may hold more than can be told."""
 
 
 @dataclass
@@ -42,6 +44,8 @@ class Names:
     stars: list[str] = field(default_factory=list)
     calls: list[ast.Call] = field(default_factory=list)
     calls_by_name: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
+    aliases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Other names under which a function is called: of parameters that it is handed to, and plain assignments."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
@@ -64,6 +68,25 @@ class Names:
                 self.parents[id(child)] = node
                 stack.append((child, inner))
 
+        self._find_aliases()
+
+    def _find_aliases(self) -> None:
+        functions: dict[str, Function] = {}
+        for kind in (ast.FunctionDef, ast.AsyncFunctionDef):
+            for node in self.nodes.get(kind, ()):
+                assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                functions[node.name] = node
+        for call in self.calls:
+            called = functions.get(call.func.id) if isinstance(call.func, ast.Name) else None
+            if called is not None:
+                for place, argument in enumerate(call.args[: len(called.args.args)]):
+                    if isinstance(argument, ast.Name) and argument.id in functions:
+                        self.aliases[argument.id].append(called.args.args[place].arg)
+        for node in self.nodes.get(ast.Assign, ()):
+            assert isinstance(node, ast.Assign)
+            if isinstance(node.value, ast.Name) and node.value.id in functions and isinstance(node.targets[0], ast.Name):
+                self.aliases[node.value.id].append(node.targets[0].id)
+
     def _bind(self, node: ast.AST, scope: Scope) -> None:
         if isinstance(node, ast.Call):
             self.calls.append(node)
@@ -71,15 +94,17 @@ class Names:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else name
             self.calls_by_name[name].append(node)
         elif isinstance(node, ast.Assign):
+            names = {inner.id for inner in ast.walk(node.value) if isinstance(inner, ast.Name)} if len(node.targets) == 1 else set()
             for target in node.targets:
-                self._target(target, node.value, (), scope)
+                grows = isinstance(target, ast.Name) and target.id in names and self._in_loop(node)
+                self._target(target, node.value, (), scope, grows)
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
             if node.value is not None:
                 self._target(node.target, node.value, (), scope)
         elif isinstance(node, ast.AugAssign):
             joined = ast.BinOp(left=node.target, op=node.op, right=node.value)
             ast.copy_location(joined, node)
-            self._target(node.target, joined, (), scope)
+            self._target(node.target, joined, (), scope, self._in_loop(node))
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             self._target(node.target, node.iter, ("iter",), scope)
         elif isinstance(node, ast.comprehension):
@@ -126,9 +151,15 @@ class Names:
                 value = Ref(canonical(f"{module}.{alias.name}"))
             self.binds[id(scope), bound].append(Bind(value=value))
 
-    def _target(self, target: ast.expr, expr: ast.expr, steps: tuple[Step, ...], scope: Scope) -> None:
+    def _in_loop(self, node: ast.AST) -> bool:
+        at = self.parents.get(id(node))
+        while at is not None and not isinstance(at, (ast.For, ast.AsyncFor, ast.While)):
+            at = self.parents.get(id(at))
+        return at is not None
+
+    def _target(self, target: ast.expr, expr: ast.expr, steps: tuple[Step, ...], scope: Scope, grows: bool = False) -> None:
         if isinstance(target, ast.Name):
-            bind = Bind(expr, steps)
+            bind = Bind(expr, steps, grows=grows)
             self.binds[id(scope), target.id].append(bind)
             if isinstance(scope, ast.ClassDef):
                 self.attributes[target.id].append(bind)
@@ -136,7 +167,7 @@ class Names:
             for place, item in enumerate(target.elts):
                 self._target(item, expr, (*steps, place), scope)
         elif isinstance(target, ast.Attribute):
-            self.attributes[target.attr].append(Bind(expr, steps))
+            self.attributes[target.attr].append(Bind(expr, steps, grows=grows))
         elif isinstance(target, ast.Starred):
             self._target(target.value, expr, (*steps[:-1], "rest"), scope)
         elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):

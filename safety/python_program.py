@@ -28,7 +28,7 @@ from safety.python_values import (
     ref,
 )
 
-MAX_OPTIONS = 8
+MAX_OPTIONS = 12
 """Values that are followed for one expression."""
 MAX_STEPS = 40_000
 """Evaluations for one program: past it the rest is unknown, and the program says so."""
@@ -88,7 +88,10 @@ class Program:
         self.names = Names(self.tree)
         self.steps = 0
         self._memo: dict[int, Values] = {}
+        self._draft: dict[int, Values] = {}
+        self._names: dict[tuple[int, str], Values] = {}
         self._partial: dict[tuple[int, str], list[Value]] = {}
+        self._leans_on: set[tuple[int, str]] = set()
         self._busy: set[int] = set()
 
     @property
@@ -145,12 +148,13 @@ class Program:
     def values(self, expr: ast.expr, local: dict[str, Value] | None = None, depth: int = 0) -> Values:
         """All that an expression may be."""
         if local is None:
-            known = self._memo.get(id(expr))
+            known = self._memo.get(id(expr)) or self._draft.get(id(expr))
             if known is not None:
                 return known
         self.steps += 1
         if self.steps > MAX_STEPS or depth > MAX_DEPTH or id(expr) in self._busy:
             return (UNKNOWN,)
+        outer, self._leans_on = self._leans_on, set()
         self._busy.add(id(expr))
         try:
             found = _distinct(self._evaluate(expr, local, depth + 1))
@@ -159,8 +163,10 @@ class Program:
             found = (UNKNOWN,)
         finally:
             self._busy.discard(id(expr))
-        if local is None and not self._partial:
-            self._memo[id(expr)] = found
+        if local is None:
+            # What leans on a name that is still being worked out holds only until that is done.
+            (self._draft if self._leans_on else self._memo)[id(expr)] = found
+        self._leans_on |= outer
         return found
 
     def texts(self, values: Values) -> tuple[str, ...]:
@@ -180,14 +186,14 @@ class Program:
             return self._result(expr, local, depth)
         if isinstance(expr, ast.JoinedStr):
             parts = [self._piece(part, local, depth) for part in expr.values]
-            return tuple("".join(texts)[:MAX_TEXT] for texts in itertools.islice(itertools.product(*parts), MAX_OPTIONS))
+            return _capped("".join(texts)[:MAX_TEXT] for texts in itertools.product(*parts))
         if isinstance(expr, ast.BinOp):
             pairs = itertools.product(self.values(expr.left, local, depth), self.values(expr.right, local, depth))
-            return tuple(_operate(expr.op, left, right) for left, right in itertools.islice(pairs, MAX_OPTIONS * 2))
+            return _capped((_operate(expr.op, left, right) for left, right in pairs), MAX_OPTIONS * 4)
         if isinstance(expr, (ast.Tuple, ast.List, ast.Set)):
             items = [self.values(item, local, depth) for item in expr.elts[:MAX_ITEMS]]
-            options = itertools.islice(itertools.product(*items), MAX_OPTIONS) if len(items) < 12 else [[v[0] for v in items]]
-            return tuple(tuple(option) for option in options)
+            options = itertools.product(*items) if len(items) < 12 else iter([tuple(values[0] for values in items)])
+            return _capped(tuple(option) for option in options)
         if isinstance(expr, ast.Dict):
             pairs_ = zip(expr.keys[:MAX_ITEMS], expr.values[:MAX_ITEMS], strict=True)
             return (Table(tuple((self.values(k, local, depth)[0], self.values(v, local, depth)[0]) for k, v in pairs_ if k)),)
@@ -224,15 +230,30 @@ class Program:
         return self._bound((where, name), binds, depth)
 
     def _bound(self, key: tuple[int, str], binds: list[Bind], depth: int) -> Values:
+        if key in self._names:
+            return self._names[key]
         if key in self._partial:
+            self._leans_on.add(key)
             return tuple(self._partial[key][:MAX_OPTIONS]) or (UNKNOWN,)
         collected = self._partial[key] = []
+        outer, self._leans_on = self._leans_on, set()
         try:
             for bind in binds[: MAX_OPTIONS * 2]:
-                collected.extend(value for value in self._bind_values(bind, depth) if value not in collected)
+                collected.extend(self._bind_values(bind, depth))
+                if bind.grows:
+                    collected.append(UNKNOWN)
+            if len(binds) > MAX_OPTIONS * 2:
+                collected.append(UNKNOWN)
         finally:
             del self._partial[key]
-        return _distinct(collected)
+            self._leans_on.discard(key)
+        found = _distinct(collected)
+        if not self._leans_on or not self._partial:
+            self._names[key] = found
+        if not self._partial:
+            self._draft.clear()
+        self._leans_on |= outer
+        return found
 
     def _bind_values(self, bind: Bind, depth: int) -> Values:
         if bind.parameter is not None:
@@ -252,10 +273,12 @@ class Program:
         own = "" if isinstance(function, ast.Lambda) else function.name
         if method and place == 0:
             return (UNKNOWN,)
-        calls = list(self.names.calls_by_name.get(own, ()))
+        calls = [call for alias in (own, *self.names.aliases.get(own, ())) for call in self.names.calls_by_name.get(alias, ())]
         if own == "__init__" and isinstance(owner, ast.ClassDef):
             calls += self.names.calls_by_name.get(owner.name, [])
-        for call in calls[:16]:
+        if len(calls) > 24:
+            found.append(UNKNOWN)
+        for call in calls[:24]:
             shift = place - 1 if method else place
             given = next((word.value for word in call.keywords if word.arg == name), None)
             if given is None and 0 <= shift < len(call.args) and name not in ("*", "**"):
@@ -392,7 +415,10 @@ class Program:
                 each.extend((item,) for item in values[0])
             else:
                 each.append(values)
-        return list(itertools.islice(itertools.product(*each), MAX_OPTIONS))
+        chosen = list(itertools.islice(itertools.product(*each), MAX_OPTIONS * 2 + 1))
+        if len(chosen) > MAX_OPTIONS * 2:
+            chosen[-1] = (UNKNOWN,) * len(each)
+        return chosen
 
     def _returned(self, callee: Local, arguments: list[tuple[Value, ...]], depth: int) -> Iterable[Value]:
         node = callee.node
@@ -402,7 +428,10 @@ class Program:
             names = [argument.arg for argument in node.args.args]
             return self.values(node.body, dict(zip(names, arguments[0], strict=False)) if arguments else None, depth)
         found: list[Value] = []
-        for returned in self._returns.get(id(node), ())[:MAX_OPTIONS]:
+        returns = self._returns.get(id(node), [])
+        if len(returns) > MAX_OPTIONS * 2:
+            found.append(UNKNOWN)
+        for returned in returns[: MAX_OPTIONS * 2]:
             if returned.value is not None:
                 found.extend(self.values(returned.value, None, depth))
         return found
@@ -429,6 +458,10 @@ class Program:
             return ref(given[0].name + ".__dict__")
         if name in ("eval", "ast.literal_eval") and given and isinstance(given[0], str) and HOLE not in given[0]:
             return self._inner_expression(given[0], depth)
+        if name == "zip" and all(isinstance(item, (tuple, str)) for item in given) and given:
+            return tuple(zip(*given, strict=False))
+        if name == "enumerate" and given and isinstance(given[0], (tuple, str)):
+            return tuple(enumerate(given[0]))
         if name == "map" and len(given) == 2 and isinstance(given[0], Ref) and isinstance(given[1], (tuple, bytes, str)):
             mapped = tuple(folding.call(given[0].name, (item,)) for item in list(given[1])[:MAX_ITEMS])
             return tuple(UNKNOWN if item is None else item for item in mapped)
@@ -463,13 +496,23 @@ _MODULE_TABLES = ("sys.modules", "globals()", "locals()", "vars()", "os.__dict__
 
 
 def _distinct(values: Iterable[Value]) -> Values:
+    """Each value once; where there are too many, the last says that there are others."""
     out: list[Value] = []
     for value in values:
+        if len(out) >= MAX_OPTIONS:
+            return (*out, UNKNOWN)
         if not any(value == known and type(value) is type(known) for known in out):
             out.append(value)
-        if len(out) >= MAX_OPTIONS:
-            break
     return tuple(out) or (UNKNOWN,)
+
+
+def _capped(values: Iterable[Value], most: int = MAX_OPTIONS * 2) -> Iterator[Value]:
+    """The first values, and an unknown one where there are others."""
+    for count, value in enumerate(values):
+        if count >= most:
+            yield UNKNOWN
+            return
+        yield value
 
 
 def _slice_of(value: Value) -> Value:
@@ -483,9 +526,9 @@ def _step(value: Value, step: Step) -> Iterable[Value]:
         return (value,)
     if step == "iter":
         if isinstance(value, (tuple, str, bytes)):
-            return tuple(value[:MAX_OPTIONS]) or (UNKNOWN,)
+            return value or (UNKNOWN,)
         if isinstance(value, Table):
-            return tuple(key for key, _ in value.items[:MAX_OPTIONS]) or (UNKNOWN,)
+            return tuple(key for key, _ in value.items) or (UNKNOWN,)
         if isinstance(value, Ref) and value.text is not None and value.name == "pathlib.Path()":
             return (Ref(value.name, posixpath.join(value.text, HOLE)),)
         return (ref(value.name + "[]"),) if isinstance(value, Ref) else (UNKNOWN,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -83,7 +84,8 @@ class Script:
     steps: int = 0
 
     def __post_init__(self) -> None:
-        self._bytes = self.code.encode("utf-8", "replace")
+        # The grammar knows `${x:i}` and not `${x:$i}`, which means the same; lengths stay.
+        self._bytes = _SUBSTRING.sub(r"\1 ", self.code).encode("utf-8", "replace")
         tree: Tree = _parser().parse(self._bytes)
         self._values: dict[str, list[Node | str]] = defaultdict(list)
         self._calls: dict[str, list[Node]] = defaultdict(list)
@@ -95,7 +97,7 @@ class Script:
         for node in nodes:
             self._collect(node)
         for node in nodes:
-            if node.type in ("command", "declaration_command", "unset_command"):
+            if node.type in ("command", "declaration_command", "unset_command") and not _in_test(node):
                 self.commands.extend(self._commands(node))
             elif node.type == "redirected_statement" and node.child_by_field_name("body") is None:
                 self.commands.append(Command("", (), node.start_point[0] + 1, node.start_point[1] + 1, self._redirects(node)))
@@ -346,8 +348,17 @@ class Script:
         return (folding.pipeline(words),)
 
 
+_SUBSTRING = re.compile(r"(\$\{[A-Za-z_]\w*(?:\[[^\]\n]{1,80}\])?:\s*)\$(?=[A-Za-z_])")
 _OPERATORS = frozenset({">", ">>", "<", "<>", ">|", "&>", "&>>", ">&", "<&", "<&-", ">&-"})
 _SYSTEM_BINS = {"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
+
+
+def _in_test(node: Node) -> bool:
+    """Whether the grammar took the inside of `[ ... 2>file ]` for a command."""
+    parent = node.parent
+    if parent is not None and parent.type == "redirected_statement":
+        parent = parent.parent
+    return parent is not None and parent.type == "test_command"
 
 
 def _bare(name: str) -> str:

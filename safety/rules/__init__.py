@@ -26,12 +26,15 @@ def review(language: str, code: str) -> tuple[Verdict, tuple[Finding, ...]]:
     if len(code.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         findings = [TOO_LONG.at(0, f"longer than {MAX_BYTES // 1024} KB: not analysed")]
     else:
+        findings = []
         try:
-            findings = list(_findings(language, code))
+            # One by one: what was found before a failure stays.
+            for finding in _findings(language, code):
+                findings.append(finding)
         except (RecursionError, MemoryError):
-            findings = [TANGLED.at(0, "nested too deep to be analysed")]
+            findings.append(TANGLED.at(0, "nested too deep to be analysed"))
         except Exception as error:  # a rule that fails on somebody's code must not let the code pass
-            findings = [TANGLED.at(0, f"could not be analysed ({type(error).__name__})")]
+            findings.append(TANGLED.at(0, f"could not be analysed ({type(error).__name__})"))
     kept = _ordered(findings)
     return worst(finding.verdict for finding in kept) if kept else "allow", kept
 
@@ -104,6 +107,7 @@ def _shell(code: str, levels: int, pieces: list[int]) -> Iterator[Finding]:
 
 
 def _inner(found: Iterable[object], levels: int, pieces: list[int]) -> Iterator[Finding]:
+    from safety.rules import obfuscation
     from safety.rules.inner import Inner
 
     for piece in found:
@@ -112,8 +116,20 @@ def _inner(found: Iterable[object], levels: int, pieces: list[int]) -> Iterator[
         if levels <= 0 or pieces[0] < 0:
             yield TANGLED.at(piece.line, "holds code inside code, too deep to be followed")
             return
+        if piece.evaluated and _starts_programs(piece.code):
+            yield obfuscation.EVAL.at(piece.line, "a text that is run as code starts other programs")
         for finding in _read(piece.language, piece.code, levels - 1, pieces):
             if finding.rule != BROKEN.id:
                 yield finding.model_copy(update={"line": piece.line, "column": 0})
             elif piece.language == "python":
                 yield TANGLED.at(piece.line, "runs text as code that does not parse")
+
+
+def _starts_programs(code: str) -> bool:
+    from safety.python_program import BrokenSyntaxError, Program
+    from safety.rules.processes import RUNS
+
+    try:
+        return any(RUNS.match(call.name) for call in Program(code).calls)
+    except BrokenSyntaxError:
+        return False

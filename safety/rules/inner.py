@@ -26,6 +26,8 @@ class Inner:
     code: str
     line: int
     """Where in the outer block."""
+    evaluated: bool = False
+    """A text that Python itself runs as code."""
 
 
 def python(program: Program) -> Iterator[Inner]:
@@ -38,7 +40,7 @@ def _python_call(call: Call) -> Iterator[Inner]:
     if _EVAL.match(call.name):
         for value in call.argument(0, "source", "stmt"):
             if isinstance(value, (str, bytes)) and HOLE not in as_text(value) and value:
-                yield Inner("python", as_text(value).strip() if call.name == "eval" else as_text(value), call.line)
+                yield Inner("python", as_text(value).strip() if call.name == "eval" else as_text(value), call.line, True)
     elif _RUN.match(call.name):
         if call.name == "asyncio.create_subprocess_exec" or call.name.startswith("pty.") and len(call.args) > 1:
             yield Inner("bash", _joined(tuple(values[0] for values in call.args)), call.line)

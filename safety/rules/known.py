@@ -49,11 +49,11 @@ def _config() -> BanditConfig:
 
 def python(code: str) -> Iterator[Finding]:
     """Findings of bandit, by a manager of its own for each block."""
-    from bandit.core.manager import BanditManager
-
-    config = _config()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from bandit.core.manager import BanditManager
+
+        config = _config()
         manager = BanditManager(config, "file", profile={"include": CHECKS, "exclude": set()}, ignore_nosec=True)
         manager._parse_file("block/__main__.py", io.BytesIO(code.encode("utf-8", "replace")), [])
     for name, reason in manager.skipped:

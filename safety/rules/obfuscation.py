@@ -122,9 +122,26 @@ def _evaluates(program: Program, call: Call) -> Iterator[Finding]:
         if not all(isinstance(value, (str, bytes)) and HOLE not in as_text(value) for value in values) and not _is_function(values):
             if any(isinstance(value, Ref) and value.name in ("compile()", "ast.parse()") for value in values) and _compiles_constants(program):
                 return
+            if call.node.args and _only_sums(program, call.node.args[0]):
+                return
             yield EVAL.at(call.line, "runs text as code that is known only at run time", call.column)
     elif re.match(r"^(?:marshal\.loads?|types\.(?:CodeType|FunctionType)|importlib\.machinery\.SourcelessFileLoader|py_compile\.|imp\.load_)", call.name):
         yield BYTECODE.at(call.line, "loads compiled or foreign code", call.column)
+
+
+_SUM = re.compile(r"^[\d\s.+\-*/%()<>=!&|^~,]*$")
+
+
+def _only_sums(program: Program, expr: ast.expr, depth: int = 0) -> bool:
+    """Whether a text is put together from digits and operators alone: then it can name nothing."""
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
+        return _only_sums(program, expr.left, depth) and _only_sums(program, expr.right, depth)
+    if isinstance(expr, ast.Name) and depth < 6:
+        found = program.names.lookup(expr.id, program.function(expr))
+        if found and all(bind.expr is not None and not bind.steps for bind in found[1]):
+            parts = [bind.expr.right if bind.grows and isinstance(bind.expr, ast.BinOp) else bind.expr for bind in found[1]]
+            return all(part is not None and _only_sums(program, part, depth + 1) for part in parts)
+    return all(isinstance(value, (str, int, float)) and _SUM.match(str(value)) for value in program.values(expr))
 
 
 def _is_function(values: tuple[Value, ...]) -> bool:

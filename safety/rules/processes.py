@@ -63,7 +63,7 @@ RULES = (KILL, LIST, UNKNOWN_COMMAND, DETACH, TRACE, SERVICE)
 
 _OWN = re.compile(r"^(?:os\.(?:getpid|fork|forkpty|spawn\w+|posix_spawnp?)\(\)|subprocess\.Popen\(\)|multiprocessing\.|os\.getpgid\(\)|os\.getpgrp\(\)|asyncio\.|pexpect\.)")
 _LISTERS = re.compile(r"^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ|open_files|connections|children)|win_service|test)")
-_RUN = re.compile(r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.get\w+|pty\.spawn|asyncio\.create_subprocess_\w+|pexpect\.(?:spawn|run)|platform\.popen|popen2\.\w+)$")
+RUNS = re.compile(r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.get\w+|pty\.spawn|asyncio\.create_subprocess_\w+|pexpect\.(?:spawn|run)|platform\.popen|popen2\.\w+)$")
 
 
 def command_values(call: Call) -> tuple[Value, ...]:
@@ -94,7 +94,7 @@ def _call(call: Call) -> Iterator[Finding]:
         yield DETACH.at(line, "leaves its session, to go on in the background", column)
     elif name.startswith(("frida.", "pwn.", "pymem.", "ptrace.", "lldb.")):
         yield TRACE.at(line, "attaches to other programs", column)
-    elif _RUN.match(name):
+    elif RUNS.match(name):
         yield from _run(call)
 
 
@@ -103,8 +103,6 @@ def _run(call: Call) -> Iterator[Finding]:
         yield DETACH.at(call.line, "starts a process in a session of its own", call.column)
     for value in command_values(call):
         first = value[0] if isinstance(value, tuple) and value else value
-        if isinstance(first, Ref) and first.name == "sys.executable" and first.text is None:
-            continue
         if as_text(first).lstrip().startswith(HOLE) or (isinstance(first, tuple) and not first):
             yield UNKNOWN_COMMAND.at(call.line, "runs a command that is known only at run time", call.column)
             return
