@@ -33,7 +33,7 @@ soak: setup
 	$(VENV) -m benchmarks.soak
 
 fuzz: environment
-	$(VENV) -m benchmarks.fuzz
+	$(VENV) -m tests.fuzz
 
 image: setup
 

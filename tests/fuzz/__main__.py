@@ -17,6 +17,7 @@ from tests.fuzz.targets import TARGETS
 
 CORPUS = Path(__file__).with_name("corpus")
 LONGEST_INPUT = 100_000
+_LONGEST_KEPT = 3_000
 _KEPT_TEXTS = 500
 
 Target = Callable[[str], None]
@@ -71,6 +72,8 @@ def fuzz(targets: Sequence[Target], seeds: Sequence[str], *, seconds: float, see
         if failure is not None:
             _report(*failure, text, keep)
             return 1
+        if len(text) > _LONGEST_KEPT:
+            continue
         if len(texts) < _KEPT_TEXTS:
             texts.append(text)
         else:
