@@ -18,6 +18,9 @@ from sessions.store import SessionInfo
 from utils.errors import ConfigurationError, StoreError
 from utils.settings import Settings
 
+_OTHER_COLUMNS = 66
+"""Width of the columns before the task, with room for 9,999,999 tokens."""
+
 _STATE_STYLES = {
     "approved": "good",
     "stopped": "good",
@@ -45,7 +48,7 @@ def sessions_command(args: argparse.Namespace, settings: Settings) -> int:
     elif not found:
         console.print("No session is like that.")
     else:
-        console.print(_table(shown))
+        console.print(_table(shown, console.width))
         if len(found) > len(shown):
             console.print(Text(f"{counted(len(found) - len(shown), 'older session')}: --limit N shows more."))
     return 0
@@ -152,18 +155,21 @@ def _when(time: str) -> datetime:
     return datetime.fromisoformat(time.replace("Z", "+00:00"))
 
 
-def _table(infos: list[SessionInfo]) -> Table:
+def _table(infos: list[SessionInfo], width: int) -> Table:
+    """The sessions, a line each; the task gets what the other columns leave of the width."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("ID", "WHEN", "STATE"):
         table.add_column(name, no_wrap=True)
     for name in ("BLOCKS", "TOKENS"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("TASK", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("TASK", no_wrap=True)
     for info in infos:
         tokens = info.usage.prompt_tokens + info.usage.completion_tokens
         when = _when(info.updated).astimezone().strftime("%Y-%m-%d %H:%M")
         state = Text(info.state, style=_STATE_STYLES.get(info.state, "ask"))
-        table.add_row(info.id, when, state, str(info.blocks), f"{tokens:,}", Text(one_line(info.task, 200)))
+        task = Text(one_line(info.task, 500))
+        task.truncate(max(width - _OTHER_COLUMNS, 16), overflow="ellipsis")
+        table.add_row(info.id, when, state, str(info.blocks), f"{tokens:,}", task)
     return table
 
 
@@ -171,7 +177,7 @@ def _agreed(infos: list[SessionInfo]) -> bool:
     if not (sys.stdin and sys.stdin.isatty()):
         raise ConfigurationError("Nobody is there to say yes.", "Remove without a question: rm ID --yes")
     console = make_console()
-    console.print(_table(infos))
+    console.print(_table(infos, console.width))
     console.print(f"Remove {counted(len(infos), 'session')} with all that belongs to them? y/N › ", end="")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -16,7 +16,8 @@ from rich.text import Text
 from interfaces.terminal.outlet import THEME, make_console
 from interfaces.terminal.plain import one_line, shown
 from interfaces.terminal.screen import Screen
-from sessions.events import AnswerEvent, Event, MessageEvent, QuestionEvent, TaskEvent
+from interfaces.terminal.verdicts import review_parts
+from sessions.events import AnswerEvent, Event, MessageEvent, QuestionEvent, ReviewEvent, TaskEvent
 from sessions.store import SessionInfo
 
 
@@ -60,11 +61,15 @@ def _play(console: Console, info: SessionInfo, events: Iterable[Event]) -> None:
     screen = Screen(console)
     when = info.created[:16].replace("T", " ")
     screen.print(Text(f"Session {info.id} · {when} UTC · {one_line(info.model) or 'no model'} · {info.state}", "faint"))
+    review: ReviewEvent | None = None
     for event in events:
         screen.on_event(event)
+        review = event if isinstance(event, ReviewEvent) else review
         if isinstance(event, TaskEvent):
             screen.print(Text(), Rule(style="faint"), _said(event.text), Text())
         elif isinstance(event, QuestionEvent):
+            if review and event.message == review.message and event.kind in ("run", "override"):
+                screen.print(*review_parts(review))  # the screen leaves it to the question, which is not drawn here
             screen.print(Text(f"● {one_line(event.text)}", style="ask"))
         elif isinstance(event, AnswerEvent):
             screen.print(_said(f"{event.decision}: {event.text}" if event.text else event.decision))

@@ -118,7 +118,13 @@ class Writer:
         digests = tuple(block.digest for block in message.blocks)
         self.store.append(
             self.session,
-            ReviewEvent(source="safety_reviewer", message=message.id, verdict=worst, digests=digests, blocks=blocks),
+            ReviewEvent(
+                source="safety_reviewer",
+                message=message.id,
+                verdict=worst,  # type: ignore[arg-type]  # one of the three
+                digests=digests,
+                blocks=blocks,
+            ),
         )
 
     def ask(self, message: MessageEvent, decision: str, text: str = "") -> None:
