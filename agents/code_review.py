@@ -12,14 +12,14 @@ from typing import Literal
 from autogen_core import CancellationToken
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 from pydantic import BaseModel, Field
-from utils.model_client import ModelClient
-from utils.structured_output import ask_structured
 
 from safety import rules
 from safety.code_blocks import CodeBlock
 from safety.verdicts import BlockReview, Finding, Review, Verdict, worst
 from sessions.events import ReviewEvent, Usage
 from utils.errors import ModelError
+from utils.model_client import ModelClient
+from utils.structured_output import ask_structured
 
 
 class ModelVerdict(BaseModel):
@@ -39,12 +39,14 @@ class ModelReview(BaseModel):
 class CodeReview:
     """Judges blocks of code against a task.
 
-    `prompt` is read anew for every review, so that an edit is in force at once.
+    `prompt` is read anew for every review, so that an edit is in force at once. `network` tells whether the sandbox has
+    one, or can be given one: where not, a block that needs it is denied, for a yes would not help.
     """
 
-    def __init__(self, client: ModelClient, prompt: Callable[[], str]) -> None:
+    def __init__(self, client: ModelClient, prompt: Callable[[], str], *, network: bool = False) -> None:
         self._client = client
         self._prompt = prompt
+        self._network = network
 
     async def judge(
         self, message: str, blocks: Sequence[CodeBlock], *, task: str, feedback: str, token: CancellationToken
@@ -71,12 +73,16 @@ class CodeReview:
 
     def _by_rules(self, block: CodeBlock) -> BlockReview:
         verdict, findings = rules.review(block.language, block.code)
+        reason = _reason(verdict, findings)
+        if verdict == "ask" and not self._network and any(f.touches == "network" for f in findings):
+            verdict = "deny"
+            reason = f"{reason} This sandbox has no network, and none can be granted (sandbox.yaml: network)."
         return BlockReview(
             index=block.index,
             language=block.language,
             digest=block.digest,
             verdict=verdict,
-            reason=_reason(verdict, findings),
+            reason=reason,
             findings=findings,
         )
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from utils.model_client import ModelClient
-
 from agents.code_review import CodeReview
 from agents.desk import Desk
 from agents.task_state import TaskState
 from safety.gate import Gate
 from sandbox.base import Sandbox
+from utils.model_client import ModelClient
 
 
 @dataclass

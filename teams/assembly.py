@@ -6,15 +6,13 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from sandbox.executor import DockerExecutor
-from utils.prompts import is_edited, load_prompt
-
 from agents.code_review import CodeReview
 from agents.desk import Desk
 from agents.parts import Parts
 from agents.task_state import TaskState
 from safety.gate import Gate
 from sandbox.base import Sandbox
+from sandbox.executor import DockerExecutor
 from sandbox.policy import load_policy
 from sessions.questions import Ask
 from sessions.store import Store
@@ -22,6 +20,7 @@ from teams.conversation import Conversation
 from teams.model_choice import TeamModels
 from teams.wiring import Listener, Wiring
 from utils.models import Models
+from utils.prompts import is_edited, load_prompt
 from utils.settings import Settings
 
 REVIEWER = "safety_reviewer"
@@ -66,7 +65,7 @@ def assemble(
             state=TaskState(),
             gate=Gate(box.info.policy, store.approval_log(opened)),
             sandbox=box,
-            review=CodeReview(client(REVIEWER), prompt(REVIEWER)),
+            review=CodeReview(client(REVIEWER), prompt(REVIEWER), network=box.info.network != "none"),
             client=client,
             prompt=prompt,
             retries=settings.retries,

@@ -95,7 +95,7 @@ async def test_a_fallback_that_fails_too_is_an_error(tmp_path: Path) -> None:
 
 
 async def test_case_16_a_cancel_in_a_run_stops_it_and_the_next_task_works(tmp_path: Path) -> None:
-    replies = [python("while True: pass"), "Fine.\n\nSTOP"]
+    replies = [python("print(0)"), "Fine.\n\nSTOP"]
     async with table(tmp_path, replies, results=[Scripted(output="tick\n", hangs=True)]) as t:
         cancelled_at(t, lambda event: event.type == "output")
         stop = await t.conversation.run("x")
