@@ -85,7 +85,7 @@ class ModelClient(ChatCompletionClient):
         self.usage = TokenUsage()
         """All calls of this client."""
         self.last_usage = TokenUsage()
-        """The last call, its retries included."""
+        """The last call, with the tries that got an answer or a part of one."""
         self.last_cut: Cut = ""
         """How the last answer ended; empty: whole."""
         self._on_wait = on_wait
@@ -168,7 +168,8 @@ class ModelClient(ChatCompletionClient):
                 yield answer
                 return
             except Exception as error:
-                self._count(request, answer)
+                if answer.words or answer.thoughts or answer.prompt_tokens:
+                    self._count(request, answer)
                 fault = explain(error, self.profile)
                 if fault is None:
                     raise
@@ -230,12 +231,11 @@ class ModelClient(ChatCompletionClient):
         await sleep
 
     def _count(self, request: _Request, answer: Answer) -> None:
-        prompt, completion = answer.prompt_tokens, answer.completion_tokens
-        estimated = not prompt and not answer.is_empty
+        estimated = not answer.prompt_tokens and not answer.is_empty
         if estimated:
-            prompt = self.count_tokens(request.messages)
-            completion = sum(map(len, answer.words + answer.thoughts)) // 4
-        usage = TokenUsage(prompt, completion, 1, estimated)
+            answer.prompt_tokens = self.count_tokens(request.messages)
+            answer.completion_tokens = sum(map(len, answer.words + answer.thoughts)) // 4
+        usage = TokenUsage(answer.prompt_tokens, answer.completion_tokens, 1, estimated)
         self.last_usage += usage
         self.usage += usage
 

@@ -115,8 +115,9 @@ async def test_a_thought_in_the_text_stays_out_of_the_words(make: Make) -> None:
 async def test_usage_is_estimated_where_the_endpoint_does_not_count(make: Make) -> None:
     async with ScriptedServer([Reply("x" * 400, usage_at="never")]) as server:
         client = make(server)
-        await stream(client)
+        _, result = await stream(client)
     assert client.usage.estimated
+    assert result.usage.completion_tokens == 100
     assert client.usage.completion_tokens == 100
     assert client.usage.prompt_tokens > 0
 
