@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interfaces.terminal.plain import one_line
+from interfaces.terminal.trimmed import Trimmed
 from sandbox.base import SandboxInfo
 from utils.settings import AskPolicy
 
@@ -67,7 +68,7 @@ def banner(info: Info, *, demo: bool, human: bool) -> list[RenderableType]:
     title = Text("Roundtable", style="bold")
     title.append("  agents that write, review and run code", style="faint not bold")
     parts: list[RenderableType] = [Text(DEMO_LINE, style="bold yellow")] if demo else []
-    parts += [title, grid]
+    parts += [title, Trimmed(grid)]
     for name in info.edited_prompts:
         parts.append(Text(f"● {one_line(name)} prompt edited", style="notice"))
     return [*parts, Text()]
@@ -75,5 +76,5 @@ def banner(info: Info, *, demo: bool, human: bool) -> list[RenderableType]:
 
 def _sandbox(info: SandboxInfo) -> str:
     network = {"none": "no network", "ask": "network if granted", "full": "with network"}[info.network]
-    limits = [f"{value} {name}" if name not in value else value for name, value in info.limits.items()]
+    limits = [f"{value} {name.removesuffix('s') if value == '1' else name}" for name, value in info.limits.items()]
     return ", ".join([info.runtime, network, *limits[:4], f"{info.timeout_s} s a block"])

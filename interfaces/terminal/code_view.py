@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from interfaces.terminal.markdown import highlighted
+from interfaces.terminal.outlet import TAB_SIZE
 from interfaces.terminal.plain import counted, one_line, shown
+from interfaces.terminal.trimmed import Trimmed
 
 SHORT = 80
 """Lines of a block that is shown whole beside the question; of a longer one the start and the findings are."""
@@ -51,7 +53,7 @@ def table(rows: Iterable[Row]) -> RenderableType:
     grid.add_column(overflow="fold")
     for number, text in rows:
         grid.add_row(number, text)
-    return grid
+    return Trimmed(grid)
 
 
 def unified(old: str, new: str, old_name: str, new_name: str) -> list[Text]:
@@ -102,6 +104,8 @@ def _gap(count: int, noun: str) -> list[Row]:
 
 def _fit(line: Text, keep: set[int] | None) -> Text:
     """The line with wide gaps told instead of shown; cut when it is very long and not everything is shown anyway."""
+    line = line.copy()
+    line.expand_tabs(TAB_SIZE)
     for match in reversed(list(_WIDE_GAP.finditer(line.plain))):
         gap = Text(f"⟨{counted(match.end() - match.start(), 'blank')}⟩", style="ask")
         line = line[: match.start()] + gap + line[match.end() :]
@@ -111,8 +115,9 @@ def _fit(line: Text, keep: set[int] | None) -> Text:
 
 
 def _pointer(finding: Mapping[str, Any], line: str) -> Text:
-    column = min(int(finding.get("column", 0)), 40)
-    indent = column - 1 if column else len(line) - len(line.lstrip())
+    column = int(finding.get("column", 0))
+    before = line[: column - 1] if column else line[: len(line) - len(line.lstrip())]
+    indent = len(before.expandtabs(TAB_SIZE))
     style = "deny" if finding.get("verdict") == "deny" else "ask"
     text = Text(f"{' ' * min(indent, 40)}^ {one_line(str(finding.get('message', '')))}", style=style)
     return text.append(f"  ({one_line(str(finding.get('rule', '')))})", style="dim not bold")

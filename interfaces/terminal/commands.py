@@ -15,6 +15,7 @@ from rich.text import Text
 
 from interfaces.terminal.plain import one_line, size
 from interfaces.terminal.screen import error_line
+from interfaces.terminal.trimmed import Trimmed
 from interfaces.terminal.verdicts import explanation
 from sessions.events import ReviewEvent
 from utils.errors import RoundtableError
@@ -132,7 +133,7 @@ async def _help(talk: Talk, _: str) -> None:
         grid.add_row(f"/{command.name} {command.argument}".rstrip(), command.meaning)
     keys = Text("Alt-Enter, or a backslash at the end: another line · Ctrl-C: stop, twice: leave", style="faint")
     words = Text("APPROVE accepts the result and ends the task; anything else says what to change.", style="faint")
-    talk.show(grid, words, keys)
+    talk.show(Trimmed(grid), words, keys)
 
 
 async def _new(talk: Talk, _: str) -> None:
@@ -146,7 +147,7 @@ async def _model(talk: Talk, name: str) -> None:
     grid = Table.grid(padding=(0, 2))
     for profile, meaning in talk.profiles():
         grid.add_row(Text(one_line(profile), style="key"), Text(one_line(meaning), style="faint"))
-    talk.show(Text(f"{one_line(talk.model)} answers. /model NAME takes a profile, or a model's name:"), grid)
+    talk.show(Text(f"{one_line(talk.model)} answers. /model NAME takes a profile, or a model's name:"), Trimmed(grid))
 
 
 async def _ask(talk: Talk, policy: str) -> None:
@@ -171,7 +172,7 @@ async def _files(talk: Talk, _: str) -> None:
     grid.add_column(justify="right", style="faint")
     for path, bytes_ in files[:_FILES_SHOWN]:
         grid.add_row(size(bytes_), Text(one_line(path)))
-    talk.show(grid if files else Text("  no files yet", style="faint"))
+    talk.show(Trimmed(grid) if files else Text("  no files yet", style="faint"))
     if len(files) > _FILES_SHOWN:
         talk.show(Text(f"⋯ and {len(files) - _FILES_SHOWN:,} more", style="faint"))
 

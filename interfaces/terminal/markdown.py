@@ -10,18 +10,23 @@ from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
 from rich.segment import Segment
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSI_DARK, ANSI_LIGHT, ANSISyntaxTheme, Syntax, SyntaxTheme
 from rich.table import Table
 from rich.text import Text
+
+from interfaces.terminal.trimmed import trimmed_lines
 
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
 """CommonMark with tables; tags of HTML are text, so that nothing written is left unshown."""
 
 
-def code_theme() -> str:
-    """Name of the highlighting theme: the terminal's own sixteen colours, for a light or a dark ground."""
+def code_theme() -> SyntaxTheme:
+    """The highlighting theme: the terminal's own sixteen colours, for a light or a dark ground; nothing underlined."""
     ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
-    return "ansi_light" if ground in ("7", "15") else "ansi_dark"
+    styles = ANSI_LIGHT if ground in ("7", "15") else ANSI_DARK
+    plain = Style(underline=False)
+    return ANSISyntaxTheme({token: style + plain if style.underline else style for token, style in styles.items()})
 
 
 def highlighted(code: str, language: str) -> Text:
@@ -77,13 +82,13 @@ class Words(Markdown):
     }
 
     def __init__(self, text: str) -> None:
-        super().__init__("", code_theme=code_theme(), hyperlinks=False)
+        super().__init__("", hyperlinks=False)
         self.markup = text
         self.parsed = PARSER.parse(text)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        segments = (part for part in super().__rich_console__(console, options) if isinstance(part, Segment))
-        lines = [_trimmed(line) for line in Segment.split_lines(segments)]
+        parts = super().__rich_console__(console, options)
+        lines = list(trimmed_lines(part for part in parts if isinstance(part, Segment)))
         while lines and not lines[0]:
             del lines[0]
         while lines and not lines[-1]:
@@ -91,13 +96,3 @@ class Words(Markdown):
         for line in lines:
             yield from line
             yield Segment.line()
-
-
-def _trimmed(line: list[Segment]) -> list[Segment]:
-    """The line without the spaces that fill it up to the screen's edge."""
-    line = list(line)
-    while line and not line[-1].text.strip():
-        line.pop()
-    if line:
-        line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
-    return line

@@ -59,6 +59,8 @@ THEME = Theme(
     inherit=True,
 )
 
+TAB_SIZE = 4
+"""Columns between two tab stops."""
 RULE_WIDTH = 80
 """Columns that a line across the screen takes at most: one that fills a wide screen breaks when that is narrowed."""
 
@@ -110,7 +112,7 @@ class Outlet:
                 self._put(text)
 
     def _put(self, text: str) -> None:
-        """Write and flush. What is written to a pipe that nobody reads any more goes nowhere, and nothing ends by it."""
+        """Write and flush. What goes to a pipe that nobody reads any more is lost, and nothing ends by it."""
         try:
             self._file.write(self._encodable(text))
             self._file.flush()
@@ -142,6 +144,7 @@ def make_console(file: TextIO | None = None, *, width: int | None = None, record
         markup=False,
         emoji=False,
         safe_box=True,
+        tab_size=TAB_SIZE,
     )
 
 

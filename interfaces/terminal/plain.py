@@ -23,7 +23,9 @@ def one_line(text: str, limit: int = WIDEST) -> str:
 
 def seconds(duration_s: float) -> str:
     """A duration as it is read: `0.02 s`, `3.1 s`, `2 min 5 s`."""
-    if duration_s < 0.995:
+    if duration_s < 0.01:
+        return "<0.01 s"
+    if duration_s < 0.095:
         return f"{duration_s:.2f} s"
     if duration_s < 59.95:
         return f"{duration_s:.1f} s"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from interfaces.terminal.input_lines import InputLines, LineTooLongError
 from utils.errors import EndOfInputError
 
 
@@ -58,17 +55,11 @@ class EndOfInput(EndOfInputError):
 
 
 class Lines:
-    """Plain lines of a file descriptor, read only when asked for.
-
-    The reading thread holds no lock of Python's and is a daemon: a read that never returns keeps nothing from ending.
-    """
+    """Plain lines of a file descriptor, read only when asked for; a read that hangs keeps nothing from ending."""
 
     def __init__(self, file: int, write: Callable[[str], None]) -> None:
-        self._file = file
+        self._lines = InputLines(file)
         self._write = write
-        self._rest = b""
-        self._ended = False
-        self._read: asyncio.Future[bytes] | None = None
 
     async def task(self, prompt: str, *, hint: str = "") -> str:
         """Read a task: a line, and the next ones while they end in a backslash."""
@@ -82,32 +73,13 @@ class Lines:
         return "\n".join(lines)
 
     async def answer(self, prompt: str) -> str:
-        """Read one line."""
+        """Read one line. One that is too long to be meant is an empty one."""
         if prompt:
             self._write(prompt)
-        while b"\n" not in self._rest and not self._ended:
-            piece = await self._piece()
-            self._rest += piece
-            self._ended = not piece
-        if not self._rest:
-            raise EndOfInput
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode("utf-8", "replace").removesuffix("\r")
-
-    async def _piece(self) -> bytes:
-        """Wait for the next bytes. A wait that is cancelled leaves the read for the next one."""
-        if self._read is None:
-            loop = asyncio.get_running_loop()
-            future = self._read = loop.create_future()
-            threading.Thread(target=self._thread, args=(loop, future), daemon=True).start()
-        piece = await asyncio.shield(self._read)
-        self._read = None
-        return piece
-
-    def _thread(self, loop: asyncio.AbstractEventLoop, future: asyncio.Future[bytes]) -> None:
         try:
-            piece = os.read(self._file, 65_536)
-        except OSError:
-            piece = b""
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(future.set_result, piece)
+            line = await self._lines.next()
+        except LineTooLongError:
+            return ""
+        if line is None:
+            raise EndOfInput
+        return line.decode("utf-8", "replace")

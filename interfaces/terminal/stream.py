@@ -56,9 +56,11 @@ class MarkdownStream:
     def feed(self, text: str) -> list[RenderableType]:
         """Take the next piece; the parts that are now finished."""
         self.text += text
+        line_ended = "\n" in text or "\r" in text
         held = "\r" if text.endswith("\r") else ""
-        self._pending = self._pending + text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n")
-        parts = self._finished() if "\n" in text or "\r" in text else []
+        text = self._pending + text[: len(text) - len(held)]
+        self._pending = text.replace("\r\n", "\n").replace("\r", "\n")
+        parts = self._finished() if line_ended else []
         self._pending += held
         return parts
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from interfaces.terminal.plain import one_line
+from interfaces.terminal.trimmed import Trimmed
 from sessions.events import ReviewEvent
 
 DIGEST_SHOWN = 6
@@ -25,7 +27,7 @@ def headline(verdict: str, language: str, digest: str, *, place: str = "") -> Te
     return line.append(f" {digest[:DIGEST_SHOWN]}", style="faint")
 
 
-def findings_table(findings: Iterable[Mapping[str, Any]]) -> Table:
+def findings_table(findings: Iterable[Mapping[str, Any]]) -> RenderableType:
     """Findings as rows: line, rule, what was seen."""
     table = Table.grid(padding=(0, 1))
     table.add_column(style="faint", no_wrap=True, justify="right")
@@ -37,12 +39,12 @@ def findings_table(findings: Iterable[Mapping[str, Any]]) -> Table:
         about = f"{finding.get('rule', '')}" + (f", {touches}" if touches != "nothing" else "")
         what.append(f"  ({one_line(about)})", style="faint")
         table.add_row(f"   line {line}" if line else "   whole", what)
-    return table
+    return Trimmed(table)
 
 
-def review_parts(event: ReviewEvent) -> list[Text | Table]:
+def review_parts(event: ReviewEvent) -> list[RenderableType]:
     """The verdict of each block; reasons and findings where it is more than `allow`."""
-    parts: list[Text | Table] = []
+    parts: list[RenderableType] = []
     for block in event.blocks:
         verdict = str(block.get("verdict", event.verdict))
         number = int(block.get("index", 0)) + 1
@@ -61,9 +63,9 @@ def _style(verdict: str) -> str:
     return verdict if verdict in _MARKS else "ask"
 
 
-def explanation(event: ReviewEvent) -> list[Text | Table]:
+def explanation(event: ReviewEvent) -> list[RenderableType]:
     """The last verdict in full: who judged each block, why, which rule saw what at which line."""
-    parts: list[Text | Table] = []
+    parts: list[RenderableType] = []
     for block in event.blocks:
         number = int(block.get("index", 0)) + 1
         place = f", block {number}" if len(event.blocks) > 1 else ""

@@ -166,7 +166,9 @@ class FakeConversation:
             for i, (language, code) in enumerate(blocks)
         )
         self.emit(
-            MessageEvent(source="code_generator", id=f"m{self.number}", text=text, thought=thought, blocks=infos, duration_s=3.1)
+            MessageEvent(
+                source="code_generator", id=f"m{self.number}", text=text, thought=thought, blocks=infos, duration_s=3.1
+            )
         )
 
     def review(self, *blocks: dict[str, object]) -> None:
@@ -183,7 +185,9 @@ class FakeConversation:
             )
         )
 
-    async def execute(self, lines: list[str], *, exit_code: int = 0, files: tuple[FileInfo, ...] = (), pause: float = 0.05) -> None:
+    async def execute(
+        self, lines: list[str], *, exit_code: int = 0, files: tuple[FileInfo, ...] = (), pause: float = 0.05
+    ) -> None:
         self.screen.on_progress(Step("code_executor", "running", "started"))
         for line in lines:
             stream = "stderr" if line.startswith("!") else "stdout"
@@ -217,28 +221,65 @@ class FakeConversation:
         yield
         text = (
             "I write the *factorial* with `math.prod`:\n\n1. take the numbers\n2. multiply them\n\n"
-            f"```python\n{FACTORIAL}```\n\nThen I run it. [The docs](https://docs.python.org/3/library/math.html) say more.\n"
+            f"```python\n{FACTORIAL}```\n\n"
+            "Then I run it. [The docs](https://docs.python.org/3/library/math.html) say more.\n"
         )
         await self.write(text, ("python", FACTORIAL), thought="The user wants a factorial.\nI use math.prod.")
-        self.review({"index": 0, "language": "python", "digest": digest(0), "verdict": "allow", "reason": "It computes."})
+        self.review(
+            {"index": 0, "language": "python", "digest": digest(0), "verdict": "allow", "reason": "It computes."}
+        )
         (self.work_dir / "plot.png").write_bytes(PNG)
         await self.execute(
             ["factorial", "(5) = 120\n", "!a warning: \x1b[31mred\x1b[0m \x1b]0;title\x07\n"],
             files=(FileInfo(path="plot.png", size=len(PNG)),),
         )
         self.emit(MessageEvent(source="user_proxy", id="p", text="(pass)", kind="pass"))
-        await self.write("It prints **120**, as it should.\n\n| n | n! |\n|---|----|\n| 4 | 24 |\n| 5 | 120 |\n\nSTOP\n")
+        await self.write(
+            "It prints **120**, as it should.\n\n| n | n! |\n|---|----|\n| 4 | 24 |\n| 5 | 120 |\n\nSTOP\n"
+        )
 
     async def play_risky(self) -> AsyncIterator[None]:
         yield
         await self.write(f"I fetch the data.\n\n```python\n{DELETE}```\n", ("python", DELETE))
         findings = (
-            {"rule": "network.requests", "verdict": "ask", "message": "fetches http://example.com/data.csv", "line": 4, "column": 8, "touches": "network"},
-            {"rule": "files.outside", "verdict": "ask", "message": "deletes /etc/hosts", "line": 5, "column": 1, "touches": "files outside the workspace"},
+            {
+                "rule": "network.requests",
+                "verdict": "ask",
+                "message": "fetches http://example.com/data.csv",
+                "line": 4,
+                "column": 8,
+                "touches": "network",
+            },
+            {
+                "rule": "files.outside",
+                "verdict": "ask",
+                "message": "deletes /etc/hosts",
+                "line": 5,
+                "column": 1,
+                "touches": "files outside the workspace",
+            },
         )
-        self.review({"index": 0, "language": "python", "digest": digest(0), "verdict": "ask", "reason": "It reaches out.", "findings": findings})
-        block = AskedBlock(0, "python", DELETE, digest(0), "ask", "It reaches for the network and for a file that is not its own.", findings, previous=FACTORIAL)
-        text = "Run block 1 (python)? A yes runs these exact bytes once in the sandbox (no network, 1 GiB of memory, 60 s)."
+        self.review(
+            {
+                "index": 0,
+                "language": "python",
+                "digest": digest(0),
+                "verdict": "ask",
+                "reason": "It reaches out.",
+                "findings": findings,
+            }
+        )
+        block = AskedBlock(
+            0,
+            "python",
+            DELETE,
+            digest(0),
+            "ask",
+            "It reaches for the network and for a file that is not its own.",
+            findings,
+            previous=FACTORIAL,
+        )
+        text = "Run block 1 (python)? A yes runs these exact bytes once in the sandbox (no network, 60 s)."
         answer = await self.put("run", text, block)
         (self.settings.data_dir / "answer").write_text(repr(answer))
         if answer.decision in ("yes", "always"):
@@ -247,9 +288,20 @@ class FakeConversation:
     async def play_denied(self) -> AsyncIterator[None]:
         yield
         code = "import os\n" + "\n" * 200 + "os.system('rm -rf /')\n"
-        findings = ({"rule": "host.wipe", "verdict": "deny", "message": "deletes everything", "line": 202, "column": 1, "touches": "host"},)
+        findings = (
+            {
+                "rule": "host.wipe",
+                "verdict": "deny",
+                "message": "deletes everything",
+                "line": 202,
+                "column": 1,
+                "touches": "host",
+            },
+        )
         block = AskedBlock(0, "python", code, digest(0), "deny", "It deletes everything.", findings)
-        answer = await self.put("override", "Block 1 (python) was denied. Type the first 6 characters of its digest.", block)
+        answer = await self.put(
+            "override", "Block 1 (python) was denied. Type the first 6 characters of its digest.", block
+        )
         (self.settings.data_dir / "answer").write_text(repr(answer))
 
     async def play_feedback(self) -> AsyncIterator[None]:
@@ -271,7 +323,11 @@ class FakeConversation:
     async def play_error(self) -> AsyncIterator[None]:
         yield
         self.emit(NoticeEvent(source="program", text="The stream broke off.", kind="retry"))
-        self.emit(ErrorEvent(source="program", kind="ModelError", text="The model refused: 401.", hint="Check OPENAI_API_KEY."))
+        self.emit(
+            ErrorEvent(
+                source="program", kind="ModelError", text="The model refused: 401.", hint="Check OPENAI_API_KEY."
+            )
+        )
 
 
 def digest(index: int) -> str:

@@ -19,13 +19,15 @@ CTRL_C, CTRL_D, ALT_ENTER = "\x03", "\x04", "\x1b\r"
 
 
 class PseudoTerminal:
-    """Runs a Python program in a pseudo-terminal and keeps what a human would see: the screen and what scrolled away."""
+    """Runs a Python program in a pseudo-terminal and keeps what a human would see: the screen and what is above."""
 
     def __init__(self, *arguments: str, columns: int = 80, rows: int = 24, **environ: str) -> None:
         self.screen = pyte.HistoryScreen(columns, rows, history=5000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
-        clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX", "COLUMNS", "LINES")}
+        clean = {
+            name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TMUX", "COLUMNS", "LINES")
+        }
         env = {
             **clean,
             "TERM": "xterm-256color",

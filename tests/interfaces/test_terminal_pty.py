@@ -25,12 +25,12 @@ def test_a_task_is_shown_from_the_first_word_to_the_summary(tmp_path: Path) -> N
         terminal.enter("hello")
         text = terminal.wait("✔ approved")
         for line in (
-            "print(f\"factorial(5) = {factorial(5)}\")",
+            'print(f"factorial(5) = {factorial(5)}")',
             " 2 multiply them",
             "✔ allowed  python 3fa9c1",
             "│ factorial(5) = 120",
             "→ plot.png  new, 75 B",
-            "✔ generated 3.1 s · ✔ allowed 0.80 s · ✔ ran 0.02 s, exit 0",
+            "✔ generated 3.1 s · ✔ allowed 0.8 s · ✔ ran 0.02 s, exit 0",
             "1 block run · 3 model calls · 2,242 tokens (1,830 in, 412 out) · 4.2 s",
         ):
             assert text.count(line) == 1, line
@@ -295,7 +295,9 @@ def test_without_colour_nothing_is_lost(tmp_path: Path) -> None:
         terminal.wait("That was a recording.")
         assert terminal.exit_status() == 0
         assert terminal.text.splitlines()[0] == "demo (recorded conversation)"
-        colours = [code for code in terminal.raw.split(b"\x1b[")[1:] if code.split(b"m")[0] in (b"31", b"32", b"33", b"36")]
+        colours = [
+            code for code in terminal.raw.split(b"\x1b[")[1:] if code.split(b"m")[0] in (b"31", b"32", b"33", b"36")
+        ]
         assert colours == []
 
 
@@ -328,7 +330,7 @@ def test_an_error_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_blocked_read_keeps_nothing_from_ending(tmp_path: Path) -> None:
-    """Standard input is a terminal, standard output a pipe: plain lines, nobody to ask, and a signal ends it at once."""
+    """Standard input is a terminal, standard output a pipe: plain lines, nobody to ask, and Ctrl-C ends it at once."""
     command = f"trap '' INT; {sys.executable} {FAKE_CHAT} {tmp_path} | cat; exit ${{PIPESTATUS[0]}}"
     with PseudoTerminal("-c", f"import os; os.execvp('bash', ['bash', '-c', {command!r}])") as terminal:
         terminal.wait("›")
