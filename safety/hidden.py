@@ -15,6 +15,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
 _NO_CODE = re.compile(r"^[ \t\f]*(?:#.*)?$")
 _CONTROL = re.compile(r"[\x01-\x08\x0b\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TAG_RUN = re.compile("(\U0001f3f4?)([\U000e0000-\U000e007f]+)")
 _HIDDEN_RUN = 3
 _JOINERS = "\u200c\u200d"
@@ -24,8 +25,8 @@ _LONGEST_NAME = 40
 def hidden_findings(code: str, language: str) -> tuple[Finding, ...]:
     """What a reader of the code would not see, at most one finding a rule. Any string is read; none raises.
 
-    `deny`: bidi controls, NUL, an encoding other than UTF-8 declared in Python. `ask`: other control characters,
-    invisible characters in code or many in a row anywhere, tags, names that pass for others. Words of any script, emoji
+    `deny`: bidi controls, NUL, lone surrogates, an encoding other than UTF-8 declared in Python. `ask`: other control
+    characters, invisible characters in code or many in a row anywhere, tags, names that pass for others. Words of any script, emoji
     and the invisible characters that they need are nothing to find.
     """
     return tuple(_findings(code, language == "python"))
@@ -42,6 +43,8 @@ def _findings(code: str, python: bool) -> Iterator[Finding]:
             yield from _finding(code, "hidden.encoding", "deny", [offset], "its bytes then say something else", what)
     if code.isascii():
         return
+    surrogates = [match.start() for match in _SURROGATE.finditer(code)]
+    yield from _finding(code, "hidden.surrogate", "deny", surrogates, "no file can hold half a character")
     bidi = [offset for offset, char in enumerate(code) if char in BIDI_CONTROLS]
     yield from _finding(code, "hidden.bidi", "deny", bidi, "the code is shown in another order than it runs in")
     tags = [match.start(2) for match in _TAG_RUN.finditer(code) if not match.group(1)]

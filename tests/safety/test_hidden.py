@@ -121,6 +121,10 @@ def test_case_45_control_characters_in_code_are_asked_about(code: str) -> None:
         assert found(code, language) == {"hidden.control": "ask"}
 
 
+def test_half_a_character_is_denied_since_its_bytes_cannot_be_run() -> None:
+    assert found("x = '\ud800'\n") == {"hidden.surrogate": "deny"}
+
+
 def test_nul_is_denied_also_when_it_comes_through_the_parser() -> None:
     block = parse("```python\nx = 1\n\0import os\n```\n", {"python": "python"}).blocks[0]
     assert found(block.code) == {"hidden.nul": "deny"}
