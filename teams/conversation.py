@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from pathlib import Path
 
-from agents.code_generator_agent import CodeGeneratorAgent
+from agents.speaker import SpeakerAgent
 from agents.user_proxy_agent import NAME as USER_PROXY
 from sessions.events import (
     ErrorEvent,
@@ -25,6 +26,10 @@ from teams.turn import TurnCancelledError, TurnRunner
 from teams.wiring import ConversationInfo, Wiring
 from utils.errors import ContextLengthError, EndOfInputError, ModelError, RoundtableError, StoreError, StreamBrokenError
 from utils.settings import AskPolicy
+
+_log = logging.getLogger("roundtable.events")
+_LEFT_TO_THE_STORE = {"text", "code", "output", "thought", "blocks", "findings", "details", "files"}
+"""Fields of events that are long or hold what people wrote: the log tells what happened, the store what was said."""
 
 TURN_TRIES = 3
 """Times that a turn is tried whose stream broke off."""
@@ -203,10 +208,9 @@ class Conversation:
             self._wiring.store.save_turn(self.session, self._turns.state)
 
     async def _shorten(self) -> bool:
-        """Halve the generator's context in the saved state."""
+        """Halve what the speakers remember, in the saved state. False when nothing is left to drop."""
         team = await self._turns.ready()
-        generator = next((m for m in team.members if isinstance(m, CodeGeneratorAgent)), None)
-        if generator is None or not generator.shorten_context():
+        if not any([member.shorten_context() for member in team.members if isinstance(member, SpeakerAgent)]):
             return False
         self._turns.state = dict(await team.save_state())
         return True
