@@ -139,6 +139,10 @@ class Conversation:
             self.last_review = recorded
         elif isinstance(recorded, ExecutionEvent):
             self._blocks_run += 1
+        if _log.isEnabledFor(logging.INFO):
+            told = isinstance(recorded, ErrorEvent | NoticeEvent | StopEvent)  # the program's own words
+            short = recorded.model_dump(mode="json", exclude=_LEFT_TO_THE_STORE - ({"text"} if told else set()))
+            _log.info("%s of %s", recorded.type, recorded.source, extra={"event": short})
         self._wiring.listener.on_event(recorded)
         return recorded
 
@@ -210,7 +214,8 @@ class Conversation:
     async def _shorten(self) -> bool:
         """Halve what the speakers remember, in the saved state. False when nothing is left to drop."""
         team = await self._turns.ready()
-        if not any([member.shorten_context() for member in team.members if isinstance(member, SpeakerAgent)]):
+        shortened = [member.shorten_context() for member in team.members if isinstance(member, SpeakerAgent)]
+        if not any(shortened):
             return False
         self._turns.state = dict(await team.save_state())
         return True
