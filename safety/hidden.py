@@ -26,8 +26,8 @@ def hidden_findings(code: str, language: str) -> tuple[Finding, ...]:
     """What a reader of the code would not see, at most one finding a rule. Any string is read; none raises.
 
     `deny`: bidi controls, NUL, lone surrogates, an encoding other than UTF-8 declared in Python. `ask`: other control
-    characters, invisible characters in code or many in a row anywhere, tags, names that pass for others. Words of any script, emoji
-    and the invisible characters that they need are nothing to find.
+    characters, invisible characters in code or many in a row anywhere, tags, names that pass for others. Words of
+    any script, emoji and the invisible characters that they need are nothing to find.
     """
     return tuple(_findings(code, language == "python"))
 
