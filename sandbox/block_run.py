@@ -131,6 +131,7 @@ class BlockRun:
     async def _listen(self) -> None:
         channel = self._box.channel
         loop = asyncio.get_running_loop()
+        self._box.warm = False
         while True:
             kind, fields, data = await channel.receive()
             if kind == frames.OUTPUT:

@@ -13,6 +13,7 @@ _MODULES = (
     "inside.files",
     "inside.posture",
     "inside.process",
+    "inside.warm",
     "inside.wipe",
     "supervisor",
 )
@@ -29,6 +30,12 @@ for name, source in {sources!r}:
     exec(compile(source, name, "exec"), module.__dict__)
 module.main()
 """
+
+
+@cache
+def warm_source() -> str:
+    """The program of a warm process."""
+    return (_HERE / "inside" / "become.py").read_text("utf-8")
 
 
 @cache

@@ -29,6 +29,8 @@ class Container:
         self._engine = engine
         self.identifier = identifier
         self.channel = channel
+        self.warm = False
+        """A warm process is known to be ready."""
         self.languages: tuple[str, ...] = ()
         """Canonical names of the languages that the image turned out to have."""
 
@@ -74,6 +76,14 @@ class Container:
             )
         commands = set(facts["commands"])
         self.languages = tuple(language.name for language in TABLE if language.command in commands)
+
+    async def until_warm(self) -> None:
+        """Wait until the warm process is ready. Only between blocks. Raises `SandboxError`."""
+        while not self.warm:
+            kind, fields, _ = await self.channel.receive()
+            if kind == frames.FAULT:
+                raise SandboxError(f"The sandbox failed: {fields['message']}.")
+            self.warm = kind == frames.IDLE
 
     async def remove(self) -> None:
         """Kill and remove it; nothing where it is gone."""
@@ -182,6 +192,8 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
 
 def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
     """What the supervisor is told at its start."""
+    # A variable such as PYTHONPATH would let the warm process import what a block has left.
+    warm = policy.warm and not any(name.startswith("PYTHON") for name in env)
     half = policy.output_kib * 1024 // 2
     return {
         "workspace": WORKSPACE,
@@ -204,6 +216,8 @@ def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
         },
         "file_size_bytes": policy.file_size_mib * MIB,
         "open_files": policy.open_files,
+        "warm": list(policy.warm_imports) if warm else [],
+        "warm_source": bundle.warm_source() if warm else "",
         "head_bytes": half,
         "tail_bytes": half,
         "file_out_bytes": policy.file_out_mib * MIB,

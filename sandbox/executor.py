@@ -222,6 +222,13 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
             assert self._host is not None
             return tuple(await in_thread(partial(self._host.adopt, paths)))
 
+    async def until_warm(self) -> None:
+        """Wait until a warm process is ready for the next Python block; for measuring. Raises `SandboxError`."""
+        async with self._lock:
+            await self._start()
+            if self.policy.warm and self._box is not None:
+                await asyncio.wait_for(self._box.until_warm(), self.policy.start_timeout_s)
+
     async def stop(self) -> None:
         """Remove the container, and the work directory where it was a temporary one."""
         async with self._lock:

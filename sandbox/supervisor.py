@@ -17,6 +17,7 @@ from typing import Any
 
 from sandbox.inside import files, frames, posture, process, seccomp, wipe
 from sandbox.inside.output import Cap
+from sandbox.inside.warm import IDLE_S, Warm
 
 _BUILD = "/tmp/build"  # emptied with /tmp after each block
 
@@ -54,6 +55,8 @@ class Supervisor:
         self._workspace = files.Workspace(self._config["workspace"])
         self._refused: list[tuple[str, str]] = []
         self._state = posture.own_state()
+        self._warm: Warm | None = None
+        self._warm_delay_s = 0.0
 
     # -- frames
 
@@ -75,6 +78,34 @@ class Supervisor:
             self._read()
         return self._waiting.pop(0)
 
+    # -- the warm process
+
+    def _idle(self) -> None:
+        """Wait for the host; meanwhile make a warm process, where there is to be one."""
+        poller = select.poll()
+        poller.register(0, select.POLLIN)
+        if self._config["warm"] and self._warm is None and not poller.poll(self._warm_delay_s * 1000):
+            self._warm_delay_s = IDLE_S
+            modules, env = self._config["warm"], self._config["env"]
+            self._warm = Warm(self._config["warm_source"], modules, env, self._limits, self._filter)
+        if self._warm is not None and not self._warm.ready:
+            poller.register(self._warm, select.POLLIN)
+        while not any(descriptor == 0 for descriptor, _ in poller.poll()):
+            if self._warm is not None:
+                poller.unregister(self._warm)
+                if self._warm.hear():
+                    self._send(frames.IDLE, {"warm": True})
+
+    def _take_warm(self, name: str) -> process.Child | None:
+        """The warm process as that of a Python block, if there is one that is ready; in any case there is none then."""
+        warm, self._warm = self._warm, None
+        if warm is None:
+            return None
+        if name and warm.ready:
+            return warm.become(name)
+        warm.kill()
+        return None
+
     # -- the life
 
     def serve(self) -> None:
@@ -82,6 +113,8 @@ class Supervisor:
         self._send(frames.READY, posture.report(self._config["commands"], self._config["writable"]))
         self._clean()
         while True:
+            if not self._waiting:
+                self._idle()
             kind, payload = self._next_frame()
             fields, data = frames.split_json(payload)
             if kind == frames.PUT:
@@ -107,6 +140,7 @@ class Supervisor:
 
     def _clean(self) -> None:
         try:
+            process.sweep()
             wipe.directories(self._config["wiped"], self._config["home_skeleton"])
             wipe.shared_memory()
         except OSError as error:
@@ -123,6 +157,7 @@ class Supervisor:
         self._refused = []
         name = self._place(fields, code, notes)
         words = {"{file}": name, "{build}": _BUILD}
+        warm = self._take_warm(name if fields["language"] == "python" else "")
         ended = Ended(0)
         stage = "run"
         if fields["compile"]:
@@ -131,7 +166,7 @@ class Supervisor:
             ended = self._process(fields["compile"], words, fields["compile_timeout_s"], fields["id"], cap)
         if not fields["compile"] or (ended.exit_code == 0 and not ended.why):
             stage = "run"
-            ended = self._process(fields["run"], words, fields["timeout_s"], fields["id"], cap)
+            ended = self._process(fields["run"], words, fields["timeout_s"], fields["id"], cap, warm)
         duration = time.monotonic() - started
         if cap.tail():
             self._send(frames.CUT, {"dropped": cap.dropped})
@@ -184,25 +219,34 @@ class Supervisor:
             file.write(code)
         return name
 
-    def _process(self, argv: list[str], words: dict[str, str], timeout_s: float, run: int, cap: Cap) -> Ended:
+    def _process(
+        self,
+        argv: list[str],
+        words: dict[str, str],
+        timeout_s: float,
+        run: int,
+        cap: Cap,
+        warm: process.Child | None = None,
+    ) -> Ended:
         command = [_fill(word, words) for word in argv]
         deadline = time.monotonic() + timeout_s
-        child = process.start(command, self._config["env"], self._workspace.path, self._limits, self._filter)
+        child = warm or process.start(command, self._config["env"], self._workspace.path, self._limits, self._filter)
         status, why = self._watch(child, deadline, run, cap)
-        others = process.sweep()
+        # A warm process that has told its end is killed, and waited for when the host has its result.
+        others = {} if why == "told" and process.kill_alone(child.pid) else process.sweep()
         for descriptor, stream in child.pipes.items():
             while self._pass_on(descriptor, stream, cap):
                 pass
         child.close()
-        return Ended(others.get(child.pid, 0) if status is None else status, why)
+        return Ended(others.get(child.pid, 0) if status is None else status, why if why != "told" else "")
 
     def _watch(self, child: process.Child, deadline: float, run: int, cap: Cap) -> tuple[int | None, str]:
-        """Pass on output until the process has ended (its wait status) or must be ended (the reason).
+        """Pass on output until the process has ended (its wait status, perhaps `told`) or must be ended (the reason).
 
         The end of the process counts, not that of its output: a daemon may hold the pipe for ever.
         """
         poller = select.poll()
-        for descriptor in (0, self._wake, *child.pipes):
+        for descriptor in (0, self._wake, *child.pipes, *([] if child.end is None else [child.end])):
             poller.register(descriptor, select.POLLIN)
         while True:
             left_s = deadline - time.monotonic()
@@ -219,6 +263,11 @@ class Supervisor:
                     ended = process.reap()
                     if child.pid in ended:
                         return ended[child.pid], ""
+                elif descriptor == child.end:
+                    code = os.read(descriptor, 1)
+                    if code:
+                        return code[0] << 8, "told"
+                    poller.unregister(descriptor)
                 elif not self._pass_on(descriptor, child.pipes[descriptor], cap):
                     poller.unregister(descriptor)
 

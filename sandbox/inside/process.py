@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import resource
 import signal
@@ -55,21 +56,33 @@ class Child:
         self.pid = pid
         self.pipes = {stdout: 1, stderr: 2}
         """Descriptor -> 1 for standard output, 2 for standard error."""
+        self.end: int | None = None
+        """Descriptor on which the process tells its exit code when only the kernel's part of its end is left."""
 
     def close(self) -> None:
         """Close our ends of the pipes."""
-        for descriptor in self.pipes:
+        for descriptor in [*self.pipes, *([] if self.end is None else [self.end])]:
             os.close(descriptor)
-        self.pipes = {}
+        self.pipes, self.end = {}, None
 
 
-def start(argv: list[str], env: dict[str, str], directory: str, limits: Limits, block_filter: seccomp.Filter) -> Child:
-    """Start a program in a session of its own. A program that is not there ends with 127 and says so."""
+def start(
+    argv: list[str],
+    env: dict[str, str],
+    directory: str,
+    limits: Limits,
+    block_filter: seccomp.Filter,
+    extra: int | None = None,
+) -> Child:
+    """Start a program in a session of its own. A program that is not there ends with 127 and says so.
+
+    `extra`: a descriptor that it finds at 3.
+    """
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become(argv, env, directory, limits, block_filter, out_write, err_write)
+        _become(argv, env, directory, limits, block_filter, [out_write, err_write, *([] if extra is None else [extra])])
     os.close(out_write)
     os.close(err_write)
     for descriptor in (out_read, err_read):
@@ -83,12 +96,13 @@ def _become(
     directory: str,
     limits: Limits,
     block_filter: seccomp.Filter,
-    stdout: int,
-    stderr: int,
+    outputs: list[int],
 ) -> None:
     try:
-        stdin = os.open("/dev/null", os.O_RDONLY)
-        for source, target in ((stdin, 0), (stdout, 1), (stderr, 2)):
+        # First out of the way of 0 to 3, which are about to be overwritten.
+        sources = [fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 10) for source in outputs]
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        for target, source in enumerate(sources, 1):
             os.dup2(source, target)
         restrict(limits, block_filter)
         os.chdir(directory)
@@ -113,6 +127,15 @@ def restrict(limits: Limits, block_filter: seccomp.Filter) -> None:
     os.umask(0o022)
     limits.apply()
     block_filter.install()
+
+
+def kill_alone(pid: int) -> bool:
+    """Kill this process without waiting for its end, if there is no other one beside it; `sweep` must follow."""
+    others = {name for name in os.listdir("/proc") if name.isdigit()} - {"1", str(pid)}
+    if others:
+        return False
+    os.kill(pid, signal.SIGKILL)
+    return True
 
 
 def sweep() -> dict[int, int]:

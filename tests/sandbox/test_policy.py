@@ -11,8 +11,8 @@ from utils.image_recipe import languages as image_languages
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_shipped_file_is_the_default() -> None:
-    assert load_policy(ROOT / "sandbox.yaml") == SandboxPolicy()
+def test_the_shipped_file_is_the_default_for_a_chat() -> None:
+    assert load_policy(ROOT / "sandbox.yaml") == SandboxPolicy(warm=True)
 
 
 @pytest.mark.parametrize(
