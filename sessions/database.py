@@ -144,7 +144,7 @@ def _explained(error: Exception, path: Path) -> StoreError:
     if "full" in low or "no space" in low or "quota" in low:
         return StoreError(
             f"The disk, or the limit set for the session store, is full: {path} cannot grow.",
-            "What was saved stays readable. Free space, remove sessions (sessions rm ID), or use another --data-dir.",
+            "What was saved stays readable. Remove sessions (rm ID), free space, or use another --data-dir.",
         )
     if "locked" in low or "busy" in low:
         return StoreError(

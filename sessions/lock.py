@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -100,8 +101,9 @@ def _is_current(path: Path, descriptor: int) -> bool:
 
 def _write_holder(descriptor: int) -> None:
     since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "since": since}).encode(), 0)
+    with contextlib.suppress(OSError):  # on a full disk the lock holds all the same, only without a name
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "since": since}).encode(), 0)
 
 
 def _read_holder(descriptor: int) -> str:

@@ -196,7 +196,7 @@ class MemoryStore:
 
     def remove(self, session: str) -> None:
         """Delete a session and all that is kept of it."""
-        session = self.open(session)
+        self.open(self.info(session).id)
         self.release(session)
         del self._all()[session]
 

@@ -199,7 +199,7 @@ class SqliteStore:
 
     def remove(self, session: str) -> None:
         """Delete a session and all that is kept of it. Raises `SessionBusyError` when another program holds it."""
-        session = self.open(session)
+        self.open(self.info(session).id)  # not by a prefix: nothing is removed that was not named whole
         try:
             with self._database.transaction() as connection:
                 connection.execute("INSERT INTO removals (session) VALUES (?)", (session,))

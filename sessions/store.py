@@ -176,7 +176,7 @@ class Store(Protocol):
         ...
 
     def remove(self, session: str) -> None:
-        """Delete a session and all that is kept of it. Raises `SessionBusyError` when another program holds it."""
+        """Delete a session (its whole identifier) and all that is kept of it. `SessionBusyError`: another holds it."""
         ...
 
     def release(self, session: str) -> None:

@@ -77,6 +77,8 @@ def rm_command(args: argparse.Namespace, settings: Settings) -> int:
         raise StoreError("There are no sessions yet.", "Is --data-dir the right directory?")
     store = SqliteStore.from_settings(settings)
     try:
+        if not all(args.ids):
+            raise ConfigurationError("rm takes the first letters of a session, not an empty text.", "See: sessions")
         infos = list({info.id: info for info in (store.info(store.find(prefix)) for prefix in args.ids)}.values())
         for info in infos:
             store.open(info.id)  # held from here on: nobody goes on with it while the question stands

@@ -396,6 +396,15 @@ def test_a_removed_session_leaves_nothing_and_others_keep_theirs(make: Make) -> 
         store.append(session, message("m1"))
 
 
+@pytest.mark.parametrize("name", ["", "{}", "zz"])
+def test_only_a_session_that_is_named_whole_is_removed(store: Store, name: str) -> None:
+    session = store.create()
+    store.append(session, TaskEvent(source="user", text="t"))
+    with pytest.raises(StoreError, match="no session"):
+        store.remove(name.format(session[:6]))
+    assert store.find() == session
+
+
 def test_secrets_are_replaced_wherever_they_are_kept(store: Store) -> None:
     session = store.create(task=f"use {SECRET}")
     code = f"key = '{SECRET}'\n"

@@ -243,6 +243,8 @@ def test_rm_without_anybody_to_ask(
         with pytest.raises(ConfigurationError, match="Nobody is there"):
             run(settings, "rm", session)
     assert store.find(session) == session
+    with pytest.raises(ConfigurationError, match="empty"):
+        run(settings, "rm", "", "--yes")
     for prefix in ("zz", "%"):
         with pytest.raises(RoundtableError, match="no session"):
             run(settings, "rm", prefix, "--yes")

@@ -255,7 +255,7 @@ def test_a_full_store_says_so_and_what_was_saved_stays_readable(path: Path) -> N
         while recorded < 1000:
             store.append(session, OutputEvent(source="x", stream="stdout", text="x" * 5000))
             recorded += 1
-    assert "sessions rm" in caught.value.hint
+    assert "rm ID" in caught.value.hint
     assert 10 < recorded < 100
     with pytest.raises(StoreError, match="full"):
         store.keep_content(session, os.urandom(200_000))
