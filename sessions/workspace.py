@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from sessions.store import Store, StoredFile
 from utils.errors import StoreError
+from utils.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,17 @@ class Workspace:
         self._total_bytes = total_bytes
         self._files_most = files_most
         self._seen: dict[str, tuple[tuple[int, ...], StoredFile]] = {}
+
+    @classmethod
+    def of(cls, store: Store, session: str, work_dir: Path, settings: Settings) -> Workspace:
+        """The workspace of a session with the limits of the settings."""
+        return cls(
+            store,
+            session,
+            work_dir,
+            file_bytes=settings.kept_file_mb << 20,
+            total_bytes=settings.kept_files_mb << 20,
+        )
 
     def save(self) -> tuple[StoredFile, ...]:
         """Keep what changed since the last call, and the list of all files. Raises `StoreError`."""

@@ -13,6 +13,7 @@ from sessions.redaction import Redactor
 from sessions.store import StoredFile
 from sessions.workspace import Workspace
 from utils.errors import StoreError
+from utils.settings import Settings
 
 
 @pytest.fixture
@@ -107,6 +108,14 @@ def test_the_sum_and_the_number_are_limited(store: MemoryStore, work_dir: Path) 
     limited = Workspace(store, session, work_dir, total_bytes=100).save()
     assert [file.path for file in limited if file.omitted] == ["deep/er/ü.bin"]
     assert len(Workspace(store, session, work_dir, files_most=2).save()) == 2
+
+
+def test_the_settings_limit_what_is_kept(store: MemoryStore, work_dir: Path, tmp_path: Path) -> None:
+    (work_dir / "big.bin").write_bytes(b"x" * (1 << 20) + b"x")
+    session = store.create()
+    settings = Settings(data_dir=tmp_path, kept_file_mb=1)
+    kept = Workspace.of(store, session, work_dir, settings).save()
+    assert [file.path for file in kept if file.omitted] == ["big.bin"]
 
 
 @pytest.mark.parametrize("path", ["../evil", "/etc/evil", "a/../../evil", "linked/evil", ""])
