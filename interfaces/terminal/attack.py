@@ -19,7 +19,7 @@ from sandbox.policy import load_policy
 from utils.errors import SandboxError
 from utils.settings import Settings
 
-TIMEOUT_S = 2
+TIMEOUT_S = 3
 """Time limit of a block while the attacks run, in place of sandbox.yaml's where that is longer; seconds."""
 PROCESSES = "set -- /proc/[0-9]*; echo alive $#"
 MOST_PROCESSES = 6

@@ -71,9 +71,8 @@ def _forks(result: ExecutionResult, scene: Scene) -> str:
 
 
 def _memory(result: ExecutionResult, scene: Scene) -> str:
-    if result.oom:
-        return ""
-    return f"it did not end as out of memory: {_last_line(result)}"
+    # A sandbox with much memory may be at its time limit first: it has not got more than its limit either.
+    return "" if result.oom or result.timed_out else f"it did not end as out of memory: {_last_line(result)}"
 
 
 def _output(result: ExecutionResult, scene: Scene) -> str:
@@ -267,13 +266,17 @@ print("still user", os.getuid(), "without any capability")
 """
 
 
+def _limit(result: ExecutionResult) -> str:
+    return f"killed at the {'memory' if result.oom else 'time'} limit"
+
+
 def _says(words: str) -> Callable[[ExecutionResult], str]:
     return lambda result: words
 
 
 ATTACKS: tuple[Attack, ...] = (
     Attack("fork bomb", "python", FORK_BOMB, _forks, _last_line),
-    Attack("memory bomb", "python", MEMORY_BOMB, _memory, _says("killed at the memory limit")),
+    Attack("memory bomb", "python", MEMORY_BOMB, _memory, _limit),
     Attack("endless output", "bash", ENDLESS_OUTPUT, _output, _says("cut, and stopped at the time limit")),
     Attack("stolen environment", "python", ENVIRONMENT, _environment, _last_line),
     Attack("metadata address", "python", METADATA, _by_itself, _last_line),

@@ -95,8 +95,9 @@ def check_image(policy: SandboxPolicy) -> Finding:
     try:
         client.images.get(name)
     except ImageNotFound:
-        make = f"docker pull {name}" if policy.image else "make image" + ("-full" if policy.variant == "full" else "")
-        return Finding("image", False, f"{name} is not there. Do: {make}. (The first task makes it, too.)")
+        own = "make image" if policy.variant == "default" else "make image-full"
+        make = f"docker pull {name}" if policy.image else f"{own} (the first task does it, too)"
+        return Finding("image", False, f"{name} is not there. Do: {make}.")
     except DockerException as error:
         return Finding("image", False, f"{name}: {error}")
     finally:

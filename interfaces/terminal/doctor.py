@@ -82,7 +82,7 @@ async def _attack(console: Console, settings: Settings) -> bool:
             played += 1
             contained += outcome.contained
             word, style = ("contained", "green") if outcome.contained else ("NOT CONTAINED", "bold red")
-            line = Text.assemble((f"{word:<11}", style), f"{outcome.attack.name:<20}{outcome.text}")
+            line = Text.assemble((f"{word:<15}", style), f"{outcome.attack.name:<20}{outcome.text}")
             console.print(line)
     except RoundtableError as error:
         _print(console, Finding("attack", False, str(error)))

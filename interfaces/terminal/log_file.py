@@ -18,7 +18,10 @@ MAX_BYTES = 1_000_000
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object, every secret replaced by a mark."""
+    """Formats a record as one JSON object, every secret replaced by a mark.
+
+    `event`, where a record has one, holds the fields of an event that are no longer than a line.
+    """
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
@@ -26,13 +29,16 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without its end."""
-        entry = {
+        entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "text": record.getMessage(),
             "process": record.process,
         }
+        event = getattr(record, "event", None)
+        if event is not None:
+            entry["event"] = event
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(self._redactor.clean_data(entry))
@@ -60,7 +66,7 @@ def start_log(data_dir: Path, wanted: Path | None, redactor: Redactor) -> Path:
     handler.setFormatter(JsonFormatter(redactor))
     logging.raiseExceptions = False  # a full disk must not fill the screen as well
     logging.basicConfig(handlers=[handler], level=logging.INFO if wanted else logging.WARNING, force=True)
-    # AutoGen logs every request with the whole conversation in it, again and again.
-    for name in ("autogen_core.events", "autogen_agentchat.events", "autogen_core.trace"):
+    # AutoGen logs every message and request with the whole conversation in it, again and again.
+    for name in ("autogen_core", "autogen_agentchat"):
         logging.getLogger(name).setLevel(logging.WARNING)
     return path

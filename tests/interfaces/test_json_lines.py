@@ -229,7 +229,12 @@ def test_the_log_file_holds_json_and_no_secret(tmp_path: Path) -> None:
         done = run(["-t", f"say {KEY}", "--json", "--log-file", "log.jsonl"], tmp_path, **of(server))
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "log.jsonl").read_text()
-    assert [json.loads(line)["level"] for line in text.splitlines()]
+    entries = [json.loads(line) for line in text.splitlines()]
+    logged = [entry["event"] for entry in entries if "event" in entry]
+    assert [(event["seq"], event["type"]) for event in logged] == [
+        (event["seq"], event["type"]) for event in events(done.stdout)
+    ]
+    assert "Here it is" not in text
     assert KEY not in text
     assert KEY not in done.stdout
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -30,11 +31,13 @@ profiles:
 
 def menu(home: Path, **environ: str) -> PseudoTerminal:
     # The profile's address is this machine's: only a menu that is started by hand asks for a key there.
-    return PseudoTerminal(MENU, str(home), **{"OLLAMA_BASE_URL": NO_OLLAMA, "MINE_API_KEY": "", **environ})
+    variables: dict[str, Any] = {"OLLAMA_BASE_URL": NO_OLLAMA, "MINE_API_KEY": "", **environ}
+    return PseudoTerminal(MENU, str(home), **variables)
 
 
 def test_the_program_offers_the_menu_where_no_model_is_configured(tmp_path: Path) -> None:
-    with PseudoTerminal(MAIN, "--data-dir", str(tmp_path), **environment(tmp_path)) as terminal:
+    variables: dict[str, Any] = dict(environment(tmp_path))
+    with PseudoTerminal(MAIN, "--data-dir", str(tmp_path), **variables) as terminal:
         shown = terminal.wait("Your choice")
         assert "1  see the demo" in shown
         assert "2  paste a key" in shown
@@ -44,7 +47,8 @@ def test_the_program_offers_the_menu_where_no_model_is_configured(tmp_path: Path
 
 
 def test_a_model_that_was_named_is_not_replaced_by_the_menu(tmp_path: Path) -> None:
-    with PseudoTerminal(MAIN, "--model", "anthropic", "--data-dir", str(tmp_path), **environment(tmp_path)) as terminal:
+    variables: dict[str, Any] = dict(environment(tmp_path))
+    with PseudoTerminal(MAIN, "--model", "anthropic", "--data-dir", str(tmp_path), **variables) as terminal:
         shown = terminal.wait("ANTHROPIC_API_KEY is not set")
     assert "Your choice" not in shown
 
