@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from interfaces.terminal.banner import NEXT_STEPS, banner
-from interfaces.terminal.commands import completions, parse_command, run_command
+from interfaces.terminal.commands import completions, ends_task, parse_command, run_command
 from interfaces.terminal.keyboard import quiet, signals
 from interfaces.terminal.outlet import can_redraw, make_console, write_through
 from interfaces.terminal.plain import one_line
@@ -70,6 +70,7 @@ class Chat:
         self._starting: asyncio.Task[None] | None = None
         self._work: asyncio.Task[StopEvent | None] | None = None
         self._typing: asyncio.Task[str] | None = None
+        self._next: tuple[str, str] | None = None
         self._interrupted_at = -_TWICE_S
         self._leaving = False
         self._killed = False
@@ -101,7 +102,7 @@ class Chat:
         return EXIT_STATUS[stop.reason] if task is not None and stop else 0
 
     def _open(self, session: str | None) -> None:
-        ask = Asker(self.screen, self._input, self.interrupt) if self._human else None
+        ask = Asker(self.screen, self._input, self.interrupt, self._command_between) if self._human else None
         self._talk = self._assemble(self._settings, listener=self.screen, ask=ask, store=self._store, session=session)
         demo = self._settings.model == "demo"
         self.show(*banner(self._talk.info, demo=demo, human=self._human))
@@ -140,10 +141,25 @@ class Chat:
                 return
             hint = ""
             if command := parse_command(text):
-                await run_command(self, *command)
-                self.show(Text())
+                await self._command(*command)
             elif text:
                 await self._task(text)
+            while self._next and not self._leaving:
+                command, self._next = self._next, None
+                await self._command(*command)
+
+    async def _command(self, name: str, argument: str) -> None:
+        await run_command(self, name, argument)
+        self.show(Text())
+
+    async def _command_between(self, name: str, argument: str) -> None:
+        """Run a command that was typed where the team waits for words; one that ends the task ends it first."""
+        if not ends_task(name):
+            await self._command(name, argument)
+            return
+        self._next = (name, argument)
+        self._talker.cancel()
+        await asyncio.sleep(_STOP_S)  # the question is cancelled meanwhile
 
     async def _read(self, hint: str) -> str:
         """Read what is typed at the prompt. Being told to leave is the end of the input."""

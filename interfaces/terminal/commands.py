@@ -22,6 +22,7 @@ from utils.errors import RoundtableError
 from utils.settings import AskPolicy
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:\s+(.*))?", re.DOTALL)
+_ALIASES = {"?": "help", "exit": "quit", "q": "quit"}
 _FILES_SHOWN = 200
 _POLICIES: dict[str, AskPolicy] = {"always": "always", "risky": "risky", "never": "never"}
 
@@ -94,9 +95,14 @@ def parse_command(text: str) -> tuple[str, str] | None:
     return (match[1].lower(), (match[2] or "").strip()) if match else None
 
 
+def ends_task(name: str) -> bool:
+    """Whether a command cannot wait for the end of the task that goes on."""
+    return _ALIASES.get(name, name) in ("new", "retry", "quit")
+
+
 async def run_command(talk: Talk, name: str, argument: str) -> None:
     """Run a command. What goes wrong is shown on one line."""
-    command = COMMANDS.get({"?": "help", "exit": "quit", "q": "quit"}.get(name, name))
+    command = COMMANDS.get(_ALIASES.get(name, name))
     if command is None:
         near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
         hint = f"Did you mean /{near[0]}?" if near else "/help lists them."

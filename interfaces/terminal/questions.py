@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from interfaces.terminal.approval import asked_blocks, difference, reasons, view, whole_block
+from interfaces.terminal.commands import parse_command
 from interfaces.terminal.editor import edit
 from interfaces.terminal.keyboard import forget_typed, loud
 from interfaces.terminal.outlet import rule
@@ -33,10 +34,17 @@ class Asker:
     typed before is dropped.
     """
 
-    def __init__(self, screen: Screen, typed: Input, on_interrupt: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        typed: Input,
+        on_interrupt: Callable[[], None],
+        on_command: Callable[[str, str], Awaitable[None]],
+    ) -> None:
         self._screen = screen
         self._typed = typed
         self._on_interrupt = on_interrupt
+        self._on_command = on_command
 
     async def __call__(self, question: Question) -> Answer:
         """Ask. Raises `EndOfInputError` when the input ends; may be cancelled."""
@@ -57,11 +65,11 @@ class Asker:
 
     # -- what is typed -------------------------------------------------------------------------------------------
 
-    async def _line(self, prompt: str) -> str:
+    async def _line(self, prompt: str, *, words: bool = False) -> str:
         self._screen.hold()
         try:
             with loud():
-                return (await self._typed.answer(prompt)).strip()
+                return (await (self._typed.task(prompt) if words else self._typed.answer(prompt))).strip()
         finally:
             self._screen.release()
 
@@ -190,8 +198,10 @@ class Asker:
             self._show(*reasons(block))
         self._show(Text(one_line(question.text), style="bold"))
         while True:
-            text = await self._line("you › ")
-            if text:
+            text = await self._line("you › ", words=True)
+            if command := parse_command(text):
+                await self._on_command(*command)
+            elif text:
                 return Answer("text", text=text)
 
 

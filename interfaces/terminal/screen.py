@@ -164,7 +164,8 @@ class Screen:
         if isinstance(event, OutputEvent):
             self._on_output(event)
             return
-        self._show_review()
+        if not isinstance(event, AnswerEvent) and not _is_pass(event):
+            self._show_review()
         if isinstance(event, MessageEvent):
             self._on_message(event)
         elif isinstance(event, ReviewEvent):
@@ -191,6 +192,8 @@ class Screen:
         if kind in ("run", "override"):
             self._review = None
         self.settle()
+        if kind in ("feedback", "stuck"):
+            self._end_round()
 
     def settle(self) -> None:
         """Bring everything that is open to its end, so that what comes next stands alone."""
@@ -294,6 +297,11 @@ class Screen:
             parts = review_parts(self._review)
             self._review = None
             self.print(*parts)
+
+
+def _is_pass(event: Event) -> bool:
+    """Whether it is an agent's message that shows nothing: a verdict waits on, for a question that may show it."""
+    return isinstance(event, MessageEvent) and event.kind in ("pass", "review")
 
 
 def error_line(text: str, hint: str = "") -> Text:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -49,18 +50,21 @@ def review_parts(event: ReviewEvent) -> list[RenderableType]:
         verdict = str(block.get("verdict", event.verdict))
         number = int(block.get("index", 0)) + 1
         place = f", block {number}" if len(event.blocks) > 1 else ""
-        line = headline(verdict, str(block.get("language", "")), str(block.get("digest", "")), place=place)
-        reason = one_line(str(block.get("reason", "")))
-        if reason and verdict != "allow":
-            line.append(f"  {reason}", style="default not bold not dim")
-        parts.append(line)
-        if block.get("findings") and verdict != "allow":
-            parts.append(findings_table(block["findings"]))
+        parts.append(headline(verdict, str(block.get("language", "")), str(block.get("digest", "")), place=place))
+        if verdict != "allow":
+            parts += _why(one_line(str(block.get("reason", ""))), block.get("findings") or ())
     return parts
 
 
-def _style(verdict: str) -> str:
-    return verdict if verdict in _MARKS else "ask"
+def _why(reason: str, findings: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """The reason, and the findings that it does not tell already; of those that it does, the rule."""
+    told = [finding for finding in findings if one_line(str(finding.get("message", ""))) in reason]
+    others = [finding for finding in findings if finding not in told]
+    line = Text(reason)
+    if rules := dict.fromkeys(one_line(str(finding.get("rule", ""))) for finding in told):
+        line.append(f"  ({', '.join(rules)})", style="faint")
+    parts: list[RenderableType] = [Padding(line, (0, 0, 0, 2), expand=False)] if line else []
+    return [*parts, findings_table(others)] if others else parts
 
 
 def explanation(event: ReviewEvent) -> list[RenderableType]:
@@ -81,3 +85,7 @@ def explanation(event: ReviewEvent) -> list[RenderableType]:
 
 def _no_findings() -> Text:
     return Text("  no rule saw anything", style="faint")
+
+
+def _style(verdict: str) -> str:
+    return verdict if verdict in _MARKS else "ask"

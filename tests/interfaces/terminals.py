@@ -36,7 +36,9 @@ class PseudoTerminal:
             "PYTHONWARNINGS": "error",
             **environ,
         }
-        self.process = pexpect.spawn(sys.executable, list(arguments), env=env, dimensions=(rows, columns), timeout=20)
+        self.process: pexpect.spawn[bytes] = pexpect.spawn(
+            sys.executable, list(arguments), env=env, dimensions=(rows, columns), timeout=20
+        )
 
     def __enter__(self) -> PseudoTerminal:
         return self

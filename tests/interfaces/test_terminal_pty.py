@@ -290,6 +290,25 @@ def test_new_begins_another_session(tmp_path: Path) -> None:
         terminal.wait("✔ approved")
 
 
+def test_commands_are_taken_where_words_are_asked_for(tmp_path: Path) -> None:
+    with chat(tmp_path) as terminal:
+        terminal.enter("feedback")
+        terminal.wait_prompt("you ›")
+        terminal.enter("/ask always")
+        terminal.wait("✔ /ask always is in force")
+        terminal.wait_prompt("you ›")
+        terminal.enter("/new")
+        terminal.wait("● interrupted")
+        terminal.wait("agents that write, review and run code", count=2)
+        terminal.wait_prompt()
+        assert not (tmp_path / "answer").exists()
+        terminal.enter("feedback")
+        terminal.wait("you ›", count=3)
+        terminal.enter("/quit")
+        assert terminal.exit_status() == 0
+        assert not (tmp_path / "answer").exists()
+
+
 def test_without_colour_nothing_is_lost(tmp_path: Path) -> None:
     with chat(tmp_path, "demo", "hello", NO_COLOR="1") as terminal:
         terminal.wait("That was a recording.")

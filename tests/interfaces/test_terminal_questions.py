@@ -18,6 +18,10 @@ from sessions.questions import Answer, AskedBlock, Decision, Question, QuestionK
 from utils.errors import EndOfInputError
 
 
+async def no_command(name: str, argument: str) -> None:
+    raise AssertionError(f"/{name} was not typed")
+
+
 class Typed:
     """Lines that a human types, in order; then the input ends. Any of them may be an exception."""
 
@@ -26,7 +30,7 @@ class Typed:
         self.prompts: list[str] = []
 
     async def task(self, prompt: str, *, hint: str = "") -> str:
-        raise AssertionError("no task is asked for here")
+        return await self.answer(prompt)
 
     async def answer(self, prompt: str) -> str:
         self.prompts.append(prompt)
@@ -51,7 +55,7 @@ def question(
 
 async def put(asked: Question, *lines: str | Exception) -> tuple[Answer, str]:
     file = StringIO()
-    asker = Asker(Screen(make_console(file, width=80)), Typed(*lines), lambda: None)
+    asker = Asker(Screen(make_console(file, width=80)), Typed(*lines), lambda: None, no_command)
     return await asker(asked), file.getvalue()
 
 
@@ -94,7 +98,7 @@ async def test_ctrl_c_cancels_the_conversation_and_then_the_question() -> None:
     def cancel() -> None:
         asking[0].cancel()
 
-    asker = Asker(Screen(make_console(StringIO())), Typed(InterruptedInput()), cancel)
+    asker = Asker(Screen(make_console(StringIO())), Typed(InterruptedInput()), cancel, no_command)
     asking.append(asyncio.ensure_future(asker(question(block()))))
     with pytest.raises(asyncio.CancelledError):
         await asking[0]

@@ -139,15 +139,24 @@ def test_a_round_in_which_nothing_happened_has_no_line() -> None:
 def test_a_verdict_names_digest_reason_and_findings() -> None:
     finding = {"line": 3, "rule": "files.outside", "message": "deletes [red]/etc/passwd[/red]", "touches": "host"}
     out = Shown()(review("deny", "It \x1b[31mdeletes.", finding), passed())
-    assert out.splitlines()[:2] == [
-        "✘ denied  python 3fa9c1  It ␛[31mdeletes.",
+    assert out.splitlines()[:3] == [
+        "✘ denied  python 3fa9c1",
+        "  It ␛[31mdeletes.",
         "   line 3 deletes [red]/etc/passwd[/red]  (files.outside, host)",
     ]
 
 
+def test_a_finding_that_the_reason_tells_is_not_told_twice() -> None:
+    finding = {"line": 2, "rule": "network.request", "message": "reaches out", "touches": "network"}
+    out = Shown()(review("deny", "reaches out (line 2). There is no network.", finding), passed())
+    assert out.splitlines()[1] == "  reaches out (line 2). There is no network.  (network.request)"
+    assert out.splitlines()[2] == "✘ denied 0.8 s"
+
+
 def test_a_question_about_a_run_takes_over_the_verdict() -> None:
     question = QuestionEvent(source="code_executor", id="q", kind="run", text="Run?")
-    assert Shown()(review("ask", "Risky."), question) == ""
+    reviewer_passes = MessageEvent(source="safety_reviewer", id="p", text="(pass)", kind="pass")
+    assert Shown()(review("ask", "Risky."), reviewer_passes, question) == ""
 
 
 def test_output_is_shown_by_lines_with_its_stream() -> None:
