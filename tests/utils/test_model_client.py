@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import socket
 from typing import Any
 
 import pytest
@@ -10,35 +10,13 @@ from autogen_core.models import CreateResult, LLMMessage, SystemMessage, UserMes
 from autogen_core.tools import FunctionTool
 
 from tests.scripted_server import Reply, ScriptedServer
-from utils import model_abilities
+from tests.utils.conftest import Make
 from utils.model_client import ModelClient
 from utils.model_profiles import Profile
 from utils.models import create_client
 
 HELLO: list[LLMMessage] = [SystemMessage(content="Be short."), UserMessage(content="Say hello.", source="user")]
 CODE = "Here:\n\n```python\nprint('a')\n```\n"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_known() -> None:
-    model_abilities.forget()
-
-
-Make = Callable[..., ModelClient]
-
-
-@pytest.fixture
-async def make() -> AsyncIterator[Make]:
-    made: list[ModelClient] = []
-
-    def make(server: ScriptedServer, **options: Any) -> ModelClient:
-        profile = Profile(**{"name": "t", "base_url": server.base_url, "model": "m", "retry_base_s": 0.0, **options})
-        made.append(create_client(profile, source="code_generator"))
-        return made[-1]
-
-    yield make
-    for client in made:
-        await client.close()
 
 
 async def stream(client: ModelClient, **options: Any) -> tuple[str, CreateResult]:
@@ -284,3 +262,8 @@ async def test_a_count_of_tokens_needs_no_network(make: Make, monkeypatch: pytes
         await stream(client)
         assert 0 < client.count_tokens(HELLO) < 50
         assert 900 < client.remaining_tokens(HELLO) < 1000
+
+
+def test_a_test_that_would_reach_a_real_model_fails() -> None:
+    with pytest.raises(pytest.fail.Exception, match=r"198\.51\.100\.1"):
+        socket.create_connection(("198.51.100.1", 80), timeout=1)

@@ -10,7 +10,6 @@ import pytest
 from autogen_core.models import CreateResult, UserMessage
 
 from tests.scripted_server import Reply, ScriptedServer
-from utils import model_abilities
 from utils.errors import ContextLengthError, ModelError, RequestRefusedError, StreamBrokenError
 from utils.model_client import ModelClient
 from utils.model_profiles import Profile
@@ -20,11 +19,6 @@ KEY = "sk-planted-key"
 HELLO = [UserMessage(content="Say hello.", source="user")]
 
 Waits = list[tuple[str, int, int, float]]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_known() -> None:
-    model_abilities.forget()
 
 
 @pytest.fixture(params=["streamed", "whole"])

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal
 
 import pytest
@@ -12,11 +11,8 @@ from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 from pydantic import BaseModel, Field
 
 from tests.scripted_server import Reply, ScriptedServer
-from utils import model_abilities
+from tests.utils.conftest import Make
 from utils.errors import ModelError, RequestRefusedError
-from utils.model_client import ModelClient
-from utils.model_profiles import Profile
-from utils.models import create_client
 from utils.structured_output import CONTRACT, ask_structured, describe, find_json
 
 
@@ -34,27 +30,6 @@ GOOD = '{"parts": [{"index": 0, "verdict": "allow"}], "note": null}'
 DENY = '{"parts": [{"index": 0, "verdict": "deny"}], "note": null}'
 BAD = '{"parts": [{"index": 0, "verdict": "perhaps"}]}'
 ASKED: list[LLMMessage] = [SystemMessage(content="Judge."), UserMessage(content="print(1)", source="program")]
-
-Make = Callable[..., ModelClient]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_known() -> None:
-    model_abilities.forget()
-
-
-@pytest.fixture
-async def make() -> AsyncIterator[Make]:
-    made: list[ModelClient] = []
-
-    def make(server: ScriptedServer, **options: Any) -> ModelClient:
-        profile = Profile(**{"name": "t", "base_url": server.base_url, "model": "m", "retry_base_s": 0.0, **options})
-        made.append(create_client(profile))
-        return made[-1]
-
-    yield make
-    for client in made:
-        await client.close()
 
 
 def judge(text: str, **options: Any) -> Reply:
