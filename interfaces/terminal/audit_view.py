@@ -34,7 +34,7 @@ def _entry(entry: AuditEntry) -> Iterator[Text]:
     exit_code = f", exit {entry.exit_code}" if entry.exit_code is not None else ""
     head = Text(f"\n{mark} {entry.outcome}{exit_code}", style=style)
     head.append(f"  {one_line(entry.language)} {entry.digest[:DIGEST_SHOWN]}", style="default")
-    place = f"  message {one_line(entry.message, 12)}, block {entry.index + 1}"
+    place = f"  message {one_line(entry.message)[:8]}, block {entry.index + 1}"
     yield head.append(f"{place}{'  ' + entry.time[:19].replace('T', ' ') if entry.time else ''}", style="faint")
     if entry.verdict:
         by = {"model": "the model", "nobody": "nobody"}.get(entry.judge, "the rules")

@@ -18,9 +18,6 @@ from sessions.store import SessionInfo
 from utils.errors import ConfigurationError, StoreError
 from utils.settings import Settings
 
-_OTHER_COLUMNS = 66
-"""Width of the columns before the task, with room for 9,999,999 tokens."""
-
 _STATE_STYLES = {
     "approved": "good",
     "stopped": "good",
@@ -160,19 +157,26 @@ def _when(time: str) -> datetime:
 def _table(infos: list[SessionInfo], width: int) -> Table:
     """The sessions, a line each; the task gets what the other columns leave of the width."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("ID", "WHEN", "STATE"):
-        table.add_column(name, no_wrap=True)
-    for name in ("BLOCKS", "TOKENS"):
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = [_row(info) for info in infos]
+    head = ("ID", "WHEN", "STATE", "BLOCKS", "TOKENS")
+    taken = sum(max(len(row[column]) for row in (head, *rows)) + 2 for column in range(len(head)))
+    for name in head:
+        table.add_column(name, no_wrap=True, justify="right" if name in ("BLOCKS", "TOKENS") else "left")
     table.add_column("TASK", no_wrap=True)
-    for info in infos:
-        tokens = info.usage.prompt_tokens + info.usage.completion_tokens
-        when = _when(info.updated).astimezone().strftime("%Y-%m-%d %H:%M")
-        state = Text(info.state, style=_STATE_STYLES.get(info.state, "ask"))
+    for info, (session, when, state, *numbers) in zip(infos, rows, strict=True):
         task = Text(one_line(info.task, 500))
-        task.truncate(max(width - _OTHER_COLUMNS, 16), overflow="ellipsis")
-        table.add_row(info.id, when, state, str(info.blocks), f"{tokens:,}", task)
+        task.truncate(max(width - taken, 16), overflow="ellipsis")
+        table.add_row(session, when, Text(state, style=_STATE_STYLES.get(state, "ask")), *numbers, task)
     return table
+
+
+def _row(info: SessionInfo) -> tuple[str, ...]:
+    """What stands before the task."""
+    updated = _when(info.updated).astimezone()
+    this_year = updated.year == datetime.now(timezone.utc).year
+    when = updated.strftime("%m-%d %H:%M" if this_year else "%Y-%m-%d")
+    tokens = info.usage.prompt_tokens + info.usage.completion_tokens
+    return info.id, when, info.state, str(info.blocks), f"{tokens:,}"
 
 
 def _agreed(infos: list[SessionInfo]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from sessions.events import (
     AnswerEvent,
@@ -35,6 +36,9 @@ PICTURES = {
 
 _INPUT_BYTES = 256 << 10
 """A file that the session began with is taken into a notebook or a script up to this size."""
+
+_PICTURE_BYTES = 32 << 20
+"""A picture that the store does not have is read from the work folder up to this size."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +225,20 @@ class _Teller:
             media_type = PICTURES.get(PurePosixPath(file.path).suffix.lower())
             if media_type is None or file.change == "deleted":
                 continue
-            data = self._store.content(self._session, file.sha256)
-            if data is not None:
+            data = self._store.content(self._session, file.sha256) or self._from_work_dir(file)
+            if data:
                 yield Picture(file.path, media_type, data)
+
+    def _from_work_dir(self, file: FileInfo) -> bytes | None:
+        """A file that the store does not have, from where it was left, if it still is what it was."""
+        work_dir = self._store.info(self._session).work_dir
+        if not work_dir or not file.sha256 or file.size > _PICTURE_BYTES:
+            return None
+        path = Path(work_dir, file.path)
+        try:
+            if not path.resolve().is_relative_to(Path(work_dir).resolve()) or path.stat().st_size != file.size:
+                return None
+            data = path.read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == file.sha256 else None

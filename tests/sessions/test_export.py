@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 import subprocess
@@ -16,7 +17,7 @@ import nbformat
 import pytest
 from markdown_it import MarkdownIt
 
-from sessions.events import MessageEvent, OutputEvent, StopEvent, TaskEvent, load_event
+from sessions.events import ExecutionEvent, FileInfo, MessageEvent, OutputEvent, StopEvent, TaskEvent, load_event
 from sessions.export import SUFFIXES, export
 from sessions.export.python_code import needs_own_process
 from sessions.export.story import read_story
@@ -211,6 +212,39 @@ def test_the_page_holds_what_happened(store: Store, session: str) -> None:
         assert words in html, words
     assert "The code that ran, as the human edited it" in html
     assert "The model is gone. Try again." in html
+
+
+def test_a_picture_that_the_store_lacks_is_taken_from_the_work_folder_if_it_is_the_same(
+    store: Store, work_dir: Path
+) -> None:
+    session = store.create()
+    writer = Writer(store, session, work_dir)
+    (work_dir / "plot.png").write_bytes(png())
+    message = writer.message("x", ("python", "pass\n"))
+    digest = hashlib.sha256(png()).hexdigest()
+    for path in ("plot.png", "../outside.png"):
+        (work_dir / path).write_bytes(png())
+        file = FileInfo(path=path, size=len(png()), sha256=digest)
+        store.append(
+            session,
+            ExecutionEvent(
+                source="code_executor",
+                message=message.id,
+                index=0,
+                digest="d",
+                language="python",
+                exit_code=0,
+                duration_s=0,
+                files=(file,),
+            ),
+        )
+    assert [run.pictures for run in read_story(store, session).runs] == [(), ()], "nobody said where it is"
+    store.set_work_dir(session, str(work_dir))
+    first, second = read_story(store, session).runs
+    assert [picture.data for picture in first.pictures] == [png()]
+    assert second.pictures == (), "outside the work folder"
+    (work_dir / "plot.png").write_bytes(png()[:-1] + b"x")
+    assert read_story(store, session).runs[0].pictures == (), "another picture by now"
 
 
 def test_a_hostile_picture_and_name_stay_data(store: Store, work_dir: Path) -> None:
