@@ -106,6 +106,11 @@ def _talk(args: argparse.Namespace, settings: Settings) -> int:
     from sessions.sqlite_store import SqliteStore
 
     at_terminal = sys.stdin.isatty()
+    session = None
+    if args.resume is not None:
+        from interfaces.terminal.resumption import as_it_was
+
+        session, settings = as_it_was(settings, args.resume)
     wanted = settings.model_copy(update={"model": "demo"}) if args.demo else settings
     settings = ensure_model(wanted, interactive=at_terminal and not args.json and sys.stdout.isatty())
     task = args.task
@@ -121,7 +126,8 @@ def _talk(args: argparse.Namespace, settings: Settings) -> int:
     with contextlib.suppress(*([SandboxError] if args.json else [])):
         prepare_sandbox(settings)
     with contextlib.closing(SqliteStore.from_settings(settings)) as store:
-        session = store.open(args.resume or None) if args.resume is not None else None
+        if session is not None:
+            store.open(session)  # refuses before anything is shown where another program holds it
         if args.json:
             from interfaces.terminal.json_lines import json_lines
 

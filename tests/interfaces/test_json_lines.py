@@ -188,6 +188,33 @@ def test_a_session_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
     assert "has ended" in one_line(nothing.stderr)
 
 
+def test_a_resumed_session_keeps_its_model_and_its_work_directory(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    with ScriptedServer([ANSWER, "Again.\n\nSTOP", "Other.\n\nSTOP"]) as server:
+        arguments = ["-t", "x", "--json", "--model", "special", "--work-dir", "work"]
+        first = events(run(arguments, tmp_path, **of(server)).stdout)
+        again = events(run(["--resume", "-t", "y", "--json"], tmp_path, **of(server)).stdout)
+        run(["--resume", "-t", "z", "--json", "--model", "other"], tmp_path, **of(server))
+    assert [request.body["model"] for request in server.to_generator] == ["special", "special", "other"]
+    assert again[0]["session"] == first[0]["session"]
+    assert first[-1]["work_dir"] == again[-1]["work_dir"] == str(tmp_path / "work")
+
+
+def test_a_session_that_another_program_holds_is_refused(tmp_path: Path) -> None:
+    with ScriptedServer([block("print(1)"), RISKY]) as server:
+        program = start(["-t", "x", "--json"], tmp_path, **of(server))
+        assert program.stdout is not None
+        for line in program.stdout:
+            if json.loads(line)["type"] == "question":
+                break
+        second = run(["--resume", "--json", "-t", "y"], tmp_path, **of(server))
+        program.send_signal(signal.SIGTERM)
+        program.communicate(timeout=30)
+    assert second.returncode == 1
+    assert second.stdout == ""
+    assert str(program.pid) in one_line(second.stderr)
+
+
 def test_no_engine_is_an_error_event_and_status_1(tmp_path: Path) -> None:
     with ScriptedServer([block("print(1)")]) as server:
         done = run(["-t", "x", "--json"], tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none", **of(server))
