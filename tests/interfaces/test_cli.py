@@ -75,7 +75,7 @@ def one_line_of(text: str) -> str:
 
 def test_main_has_only_what_old_pythons_can_parse() -> None:
     source = Path(MAIN).read_text(encoding="utf-8")
-    tree = ast.parse(source, feature_version=(3, 0))
+    tree = ast.parse(source, feature_version=(3, 7))
     newer = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.AsyncFunctionDef, ast.Match)
     assert not [node for node in ast.walk(tree) if isinstance(node, newer)]
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.annotation]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from safety.code_blocks import digest
 from sessions.events import EXIT_STATUS, load_event
 from tests.interfaces.program import KEY, ROOT, events, of_type, one_line, run, start
 from tests.scripted_server import Reply, ScriptedServer
@@ -106,6 +107,20 @@ def test_an_edit_runs_the_new_bytes_after_a_second_yes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert [event["output"] for event in of_type(found, "execution")] == ["mine\n"]
     assert len(of_type(found, "question")) == 2
+
+
+@pytest.mark.parametrize(("right", "runs"), [(True, ["override"]), (False, [])])
+def test_a_denied_block_runs_only_for_who_types_its_digest(right: bool, runs: list[str], tmp_path: Path) -> None:
+    confirm = digest("python", "print(1)\n")[:6] if right else "abcdef"
+    answers = lines({"answer": "yes", "confirm": confirm}, {"text": "APPROVE"}, {"text": "APPROVE"})
+    replies = [block("print(1)"), {"verdict": "deny", "reason": "no"}, "I leave it."]
+    done, found, _ = play(replies, "print", tmp_path, "--ask", "always", stdin=answers)
+    question = of_type(found, "question")[0]
+    assert question["kind"] == "override"
+    assert question["blocks"][0]["code"] == "print(1)\n"
+    assert [event["by"] for event in of_type(found, "approval")] == runs
+    assert len(of_type(found, "execution")) == len(runs)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_malformed_line_is_told_on_stderr_and_asked_again(tmp_path: Path) -> None:

@@ -46,6 +46,18 @@ def test_the_program_offers_the_menu_where_no_model_is_configured(tmp_path: Path
         assert terminal.process.wait() == 130
 
 
+@pytest.mark.docker
+def test_the_menu_leads_to_the_demo_which_ends(tmp_path: Path) -> None:
+    variables: dict[str, Any] = dict(environment(tmp_path))
+    with PseudoTerminal(MAIN, "--data-dir", str(tmp_path), **variables) as terminal:
+        terminal.wait("Your choice")
+        terminal.enter("1")
+        terminal.wait("factorial(5) = 120", timeout=60)
+        terminal.wait("That was a recording", timeout=60)
+        terminal.process.expect(pexpect.EOF)
+        assert terminal.process.wait() == 0
+
+
 def test_a_model_that_was_named_is_not_replaced_by_the_menu(tmp_path: Path) -> None:
     variables: dict[str, Any] = dict(environment(tmp_path))
     with PseudoTerminal(MAIN, "--model", "anthropic", "--data-dir", str(tmp_path), **variables) as terminal:
