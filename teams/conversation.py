@@ -21,6 +21,7 @@ from sessions.events import (
     Usage,
 )
 from sessions.questions import Ask
+from sessions.workspace import Workspace
 from teams.sandbox_start import SandboxStart
 from teams.turn import TurnCancelledError, TurnRunner
 from teams.wiring import ConversationInfo, Wiring
@@ -47,7 +48,8 @@ class Conversation:
         self.last_review: ReviewEvent | None = None
         self._turns = TurnRunner(lambda: wiring.make_parts(self))
         self._blocks_run = 0
-        self._start = SandboxStart(wiring.sandbox, wiring.files, wiring.listener)
+        self._start = SandboxStart(wiring.sandbox, wiring.files, wiring.listener, self._restore_workspace)
+        self._workspace: Workspace | None = None
         self._cancelled = asyncio.Event()
         self._closed = False
 
@@ -191,7 +193,10 @@ class Conversation:
         tries = 0
         while True:
             try:
+                ran = self._blocks_run
                 await self._turns.run(task)
+                if self._blocks_run != ran:
+                    await asyncio.to_thread(self._kept_workspace().save)
                 self._save()
                 return
             except StreamBrokenError as error:
@@ -210,6 +215,16 @@ class Conversation:
     def _save(self) -> None:
         if self._turns.state is not None:
             self._wiring.store.save_turn(self.session, self._turns.state)
+
+    def _kept_workspace(self) -> Workspace:
+        if self._workspace is None:
+            wiring = self._wiring
+            self._workspace = Workspace.of(wiring.store, self.session, self.work_dir, wiring.settings)
+        return self._workspace
+
+    def _restore_workspace(self) -> None:
+        """Bring back what is missing, before the sandbox copies the folder in; what was changed meanwhile stays."""
+        self._kept_workspace().restore(overwrite=False)
 
     async def _shorten(self) -> bool:
         """Halve what the speakers remember, in the saved state. False when nothing is left to drop."""

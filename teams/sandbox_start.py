@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sandbox.base import Sandbox
@@ -15,8 +15,11 @@ from teams.wiring import Listener
 class SandboxStart:
     """One start at a time, in the background; what goes wrong surfaces where the sandbox is waited for."""
 
-    def __init__(self, sandbox: Sandbox, files: Iterable[Path], listener: Listener) -> None:
+    def __init__(
+        self, sandbox: Sandbox, files: Iterable[Path], listener: Listener, prepare: Callable[[], object]
+    ) -> None:
         self._sandbox = sandbox
+        self._prepare = prepare
         self._files = tuple(files)
         self._listener = listener
         self._task: asyncio.Task[None] | None = None
@@ -59,6 +62,8 @@ class SandboxStart:
     async def _start(self) -> None:
         self._listener.on_progress(Step("program", "starting sandbox", "started"))
         started = time.monotonic()
+        if not self.files_in:
+            await asyncio.to_thread(self._prepare)
         await self._sandbox.start()
         self._listener.on_progress(Step("program", "starting sandbox", "ended", duration_s=time.monotonic() - started))
         if not self.files_in:
