@@ -7,7 +7,7 @@ import tarfile
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -83,30 +83,40 @@ def _build(
         "roundtable.languages": ",".join(language.name for language in languages(variant)),
         "roundtable.packages": ",".join(f"{package}={version}" for package, version in packages().items()),
     }
-    with _context(wheels) as context:
-        steps = client.api.build(
-            fileobj=context,
-            custom_context=True,
-            tag=name,
-            buildargs={"BASE": base, "VARIANT": variant},
-            labels=labels,
-            rm=True,
-            forcerm=True,
-            decode=True,
-        )
-        tail: deque[str] = deque(maxlen=3)
-        for step in steps:
-            if "error" in step:
-                raise SandboxError(f"The image build failed: {' | '.join([*tail, str(step['error']).strip()])}")
-            line = str(step.get("stream", "")).strip()
-            if line.startswith("Step ") and (" : RUN " in line or " : COPY " in line):
-                on_progress(line[:80])
-            elif line:
-                tail.append(line)
-    for image in client.images.list(filters={"dangling": True, "label": f"{STAGE_LABEL}=packages"}):
-        client.api.remove_image(str(image.id), noprune=False)
+    try:
+        with _context(wheels) as context:
+            steps = client.api.build(
+                fileobj=context,
+                custom_context=True,
+                tag=name,
+                buildargs={"BASE": base, "VARIANT": variant},
+                labels=labels,
+                rm=True,
+                forcerm=True,
+                decode=True,
+            )
+            tail: deque[str] = deque(maxlen=3)
+            for step in steps:
+                if "error" in step:
+                    raise SandboxError(f"The image build failed: {' | '.join([*tail, str(step['error']).strip()])}")
+                line = str(step.get("stream", "")).strip()
+                if line.startswith("Step ") and (" : RUN " in line or " : COPY " in line):
+                    on_progress(line[:80])
+                elif line:
+                    tail.append(line)
+    finally:
+        _remove_stages(client)
     if not _is_there(client, name):
         raise SandboxError(f"The engine has no image {name} after its build.", "Try again with `make image`.")
+
+
+def _remove_stages(client: docker.DockerClient) -> None:
+    """Remove the first stages of finished and broken builds: nothing needs them, and nothing else removes them."""
+    from docker.errors import APIError
+
+    for image in client.images.list(filters={"dangling": True, "label": f"{STAGE_LABEL}=packages"}):
+        with suppress(APIError):  # in use by a build of another program
+            client.api.remove_image(str(image.id), noprune=False)
 
 
 def _python_of(client: docker.DockerClient, base: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import engine, host
+from scripts import engine, environment, host
 from scripts.engine import ensure_engine
 from scripts.environment import ensure_environment, venv_python
 from scripts.host import ROOT, SetupError
@@ -21,25 +21,33 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
 
 
-def test_an_environment_is_made_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_environment_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     venv, lock = tmp_path / "venv", tmp_path / "lock.txt"
-    lock.write_text("# nothing\n")
+    lock.write_text("a==1\n")
+    installed: list[str] = []
+    monkeypatch.setattr(environment, "_install", lambda python, lock: installed.append(lock.read_text()))
+
     ensure_environment(venv, lock)
-    assert subprocess.run([venv_python(venv), "-c", "import sys; print(sys.prefix)"], check=True).returncode == 0
+    assert subprocess.run([venv_python(venv), "-c", "pass"], check=True).returncode == 0
     assert "making the virtual environment" in capsys.readouterr().out
 
     ensure_environment(venv, lock)
     assert capsys.readouterr().out == ""
 
-    lock.write_text("# another\n")
+    lock.write_text("a==2\n")
     ensure_environment(venv, lock)
-    said = capsys.readouterr().out
-    assert "installing" in said
-    assert "making" not in said
+    assert "making" not in capsys.readouterr().out
+    assert installed == ["a==1\n", "a==2\n"]
 
-    lock.write_text("this-package-is-not-there @ file:///nowhere\n")
+    def fail(python: Path, lock: Path) -> None:
+        raise SetupError("pip failed")
+
+    monkeypatch.setattr(environment, "_install", fail)
+    lock.write_text("a==3\n")
     for _ in range(2):  # what failed is not taken for done the next time
-        with pytest.raises(SetupError, match="failed with status"):
+        with pytest.raises(SetupError, match="pip failed"):
             ensure_environment(venv, lock)
 
 

@@ -100,11 +100,14 @@ import matplotlib.font_manager
 def test_modules_are_compiled_already(run: Run) -> None:
     """The root is read-only: what is not compiled in the image is compiled anew in every block."""
     code = """
-import importlib.util, os, pandas, matplotlib.pyplot, scipy.stats, sympy, sys
-sources = [m.__file__ for m in list(sys.modules.values()) if (getattr(m, "__file__", None) or "").endswith(".py")]
-print(len([s for s in sources if not os.path.exists(importlib.util.cache_from_source(s))]))
+import asyncio, importlib.util, os, sysconfig
+site = sysconfig.get_path("purelib")
+folders = [os.path.dirname(asyncio.__file__), *(f"{site}/{name}" for name in ("numpy", "pandas/core", "matplotlib"))]
+files = [os.path.join(path, name) for folder in folders for path, _, names in os.walk(folder) for name in names]
+sources = [file for file in files if file.endswith(".py")]
+print(len(sources) > 500, [s for s in sources if not os.path.exists(importlib.util.cache_from_source(s))])
 """
-    assert run("python3", "-I", "-c", code) == "0\n"
+    assert run("python3", "-I", "-c", code) == "True []\n"
 
 
 def test_no_program_is_setuid_and_the_user_is_nobody_special(run: Run) -> None:
@@ -122,8 +125,3 @@ def test_its_labels_tell_what_is_in_it(client: docker.DockerClient, image: str) 
     assert labels["roundtable.languages"] == "python,bash,sh,javascript,c,c++,perl"
     listed = dict(entry.split("=", 1) for entry in labels["roundtable.packages"].split(","))
     assert listed == image_recipe.packages()
-
-
-def test_the_build_leaves_no_stage_behind(client: docker.DockerClient, image: str) -> None:
-    stages = client.images.list(filters={"dangling": True, "label": "roundtable.stage=packages"})
-    assert [stage.id for stage in stages] == []
