@@ -30,7 +30,7 @@ bench: setup
 	$(VENV) -m benchmarks
 
 soak: setup
-	$(VENV) -m benchmarks.soak
+	$(VENV) -m tests.soak
 
 fuzz: environment
 	$(VENV) -m tests.fuzz
