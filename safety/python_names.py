@@ -12,6 +12,9 @@ from safety.python_values import Local, Ref, Value, canonical
 Scope = Union[ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef]
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 Step = Union[int, str]
+_MARKS = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
+_SCOPES = {ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
+_BINDING = _SCOPES | {ast.Call, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Import, ast.ImportFrom}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -49,25 +52,35 @@ class Names:
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        shared = {name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names}
         stack: list[tuple[ast.AST, Scope]] = [(self.tree, self.tree)]
+        nodes, scopes, parents = self.nodes, self.scopes, self.parents
         while stack:
             node, scope = stack.pop()
-            self.nodes[type(node)].append(node)
-            self.scopes[id(node)] = scope
+            kind = type(node)
+            nodes[kind].append(node)
+            scopes[id(node)] = scope
             inner = scope
-            if isinstance(node, (ast.ClassDef, *FUNCTIONS)):
+            if kind in _SCOPES and isinstance(node, (ast.ClassDef, *FUNCTIONS)):
                 self.outer[id(node)] = scope
                 inner = node
-            self._bind(node, scope)
-            if isinstance(node, ast.Name) and node.id in shared and isinstance(node.ctx, ast.Store):
-                # Declared global somewhere: what any scope binds to it, the module may hold.
-                self._share(node.id, scope)
-            children = list(ast.iter_child_nodes(node))
-            for child in reversed(children):
-                self.parents[id(child)] = node
-                stack.append((child, inner))
+            if kind in _BINDING:
+                self._bind(node, scope)
+            for name in reversed(node._fields):
+                value = getattr(node, name, None)
+                if isinstance(value, list):
+                    for child in reversed(value):
+                        if isinstance(child, ast.AST) and not isinstance(child, _MARKS):
+                            parents[id(child)] = node
+                            stack.append((child, inner))
+                elif isinstance(value, ast.AST) and not isinstance(value, _MARKS):
+                    parents[id(value)] = node
+                    stack.append((value, inner))
+        shared = {name for found in nodes.get(ast.Global, ()) if isinstance(found, ast.Global) for name in found.names}
 
+        for (scope_id, name), binds in list(self.binds.items()):
+            # Declared global somewhere: what any scope binds to it, the module may hold.
+            if name in shared and scope_id != id(self.tree):
+                self.binds[id(self.tree), name].extend(binds)
         self._find_aliases()
 
     def _find_aliases(self) -> None:
@@ -94,9 +107,9 @@ class Names:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else name
             self.calls_by_name[name].append(node)
         elif isinstance(node, ast.Assign):
-            names = {inner.id for inner in ast.walk(node.value) if isinstance(inner, ast.Name)} if len(node.targets) == 1 else set()
             for target in node.targets:
-                grows = isinstance(target, ast.Name) and target.id in names and self._in_loop(node)
+                grows = isinstance(target, ast.Name) and isinstance(node.value, (ast.BinOp, ast.JoinedStr, ast.Call)) and self._in_loop(node)
+                grows = grows and any(isinstance(part, ast.Name) and part.id == getattr(target, "id", "") for part in ast.walk(node.value))
                 self._target(target, node.value, (), scope, grows)
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
             if node.value is not None:
@@ -120,11 +133,6 @@ class Names:
                 self.attributes[node.name].append(bind)
         if isinstance(node, FUNCTIONS):
             self._parameters(node)
-
-    def _share(self, name: str, scope: Scope) -> None:
-        if scope is not self.tree:
-            known = self.binds[id(self.tree), name]
-            known.extend(bind for bind in self.binds[id(scope), name] if bind not in known)
 
     def _parameters(self, node: Function) -> None:
         places = [*node.args.posonlyargs, *node.args.args]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 import posixpath
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from safety import python_folding as folding
+from safety.clock import Clock
 from safety.python_names import FUNCTIONS, Bind, Function, Names, Scope, Step
 from safety.python_values import (
     HOLE,
@@ -30,11 +32,15 @@ from safety.python_values import (
 
 MAX_OPTIONS = 12
 """Values that are followed for one expression."""
-MAX_STEPS = 40_000
+MAX_STEPS = 16_000
 """Evaluations for one program: past it the rest is unknown, and the program says so."""
-MAX_DEPTH = 60
+MAX_WRITTEN_OUT = 3_000
+"""Elements of comprehensions that are worked out one by one, for one program."""
+MAX_DEPTH = 100
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 _OWN = "own."
+_LEAVERS = frozenset("input exit quit _exit sleep get recv accept wait read readline".split())
+_DECODES = re.compile(r"decode|decompress|decrypt|unhexlify|a2b_|fromhex|^marshal\.")
 
 
 class BrokenSyntaxError(Exception):
@@ -77,7 +83,9 @@ class Call:
 class Program:
     """A parsed program. Raises `BrokenSyntaxError`."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, max_steps: int = MAX_STEPS, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
+        self.max_steps, self._written_out = max_steps, 0
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -97,12 +105,40 @@ class Program:
     @property
     def exhausted(self) -> bool:
         """Whether the program was too tangled to be followed to its end."""
-        return self.steps > MAX_STEPS
+        return self.steps > self.max_steps
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
         """Every call, once for each thing that the callee may be."""
-        return tuple(itertools.chain.from_iterable(self._call(node) for node in self.names.calls))
+        found: list[Call] = []
+        for count, node in enumerate(self.names.calls):
+            if count % 64 == 0 and self.clock.is_over:
+                self.steps = self.max_steps + 1
+                break
+            found.extend(self._call(node))
+        return tuple(found)
+
+    @cached_property
+    def decodes(self) -> bool:
+        """Whether anything is decoded, decompressed or decrypted."""
+        return any(_DECODES.search(call.name) for call in self.calls)
+
+    @cached_property
+    def leaving_functions(self) -> frozenset[str]:
+        """Names of the block's functions that may raise, wait for something, or end the program."""
+        names: set[str] = set()
+        for kind in (ast.Raise, ast.Await, ast.Call):
+            for node in self.names.nodes.get(kind, ()):
+                if isinstance(node, ast.Call):
+                    last = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+                    if last not in _LEAVERS:
+                        continue
+                at: ast.AST | None = node
+                while at is not None:
+                    if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                        names.add(at.name)
+                    at = self.parent(at)
+        return frozenset(names)
 
     @cached_property
     def environ_names(self) -> frozenset[str]:
@@ -148,18 +184,29 @@ class Program:
     def values(self, expr: ast.expr, local: dict[str, Value] | None = None, depth: int = 0) -> Values:
         """All that an expression may be."""
         if local is None:
+            if isinstance(expr, ast.Constant):
+                return self._evaluate(expr, None, depth)
             known = self._memo.get(id(expr)) or self._draft.get(id(expr))
             if known is not None:
                 return known
+            if isinstance(expr, ast.Name) and not self.exhausted:
+                self.steps += 1
+                if self.steps % 64 == 0 and self.clock.is_over:
+                    self.steps = self.max_steps + 1
+                return self._name(expr.id, self.names.scopes.get(id(expr), self.tree), depth)
         self.steps += 1
-        if self.steps > MAX_STEPS or depth > MAX_DEPTH or id(expr) in self._busy:
+        if self.steps % 64 == 0 and self.clock.is_over:
+            self.steps = self.max_steps + 1
+        if depth > MAX_DEPTH:
+            self.steps = self.max_steps + 1
+        if self.exhausted or id(expr) in self._busy:
             return (UNKNOWN,)
         outer, self._leans_on = self._leans_on, set()
         self._busy.add(id(expr))
         try:
             found = _distinct(self._evaluate(expr, local, depth + 1))
         except RecursionError:
-            self.steps = MAX_STEPS + 1
+            self.steps = self.max_steps + 1
             found = (UNKNOWN,)
         finally:
             self._busy.discard(id(expr))
@@ -173,7 +220,7 @@ class Program:
         """The values as texts, holes for what is not known."""
         return tuple(as_text(value) for value in values)
 
-    def _evaluate(self, expr: ast.expr, local: dict[str, Value] | None, depth: int) -> Iterable[Value]:
+    def _evaluate(self, expr: ast.expr, local: dict[str, Value] | None, depth: int) -> Values:
         if isinstance(expr, ast.Constant):
             return (expr.value if isinstance(expr.value, (str, bytes, int, float)) or expr.value is None else UNKNOWN,)
         if isinstance(expr, ast.Name):
@@ -181,19 +228,21 @@ class Program:
                 return (local[expr.id],)
             return self._name(expr.id, self.names.scopes.get(id(expr), self.tree), depth)
         if isinstance(expr, ast.Attribute):
-            return self._attribute(self.values(expr.value, local, depth), expr.attr, depth)
+            return tuple(self._attribute(self.values(expr.value, local, depth), expr.attr, depth))
         if isinstance(expr, ast.Call):
-            return self._result(expr, local, depth)
+            return tuple(self._result(expr, local, depth))
         if isinstance(expr, ast.JoinedStr):
             parts = [self._piece(part, local, depth) for part in expr.values]
-            return _capped("".join(texts)[:MAX_TEXT] for texts in itertools.product(*parts))
+            return tuple(_capped("".join(texts)[:MAX_TEXT] for texts in itertools.product(*parts)))
+        if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
+            return self._sum(expr, local, depth)
         if isinstance(expr, ast.BinOp):
             pairs = itertools.product(self.values(expr.left, local, depth), self.values(expr.right, local, depth))
-            return _capped((_operate(expr.op, left, right) for left, right in pairs), MAX_OPTIONS * 4)
+            return tuple(_capped((_operate(expr.op, left, right) for left, right in pairs), MAX_OPTIONS * 4))
         if isinstance(expr, (ast.Tuple, ast.List, ast.Set)):
             items = [self.values(item, local, depth) for item in expr.elts[:MAX_ITEMS]]
             options = itertools.product(*items) if len(items) < 12 else iter([tuple(values[0] for values in items)])
-            return _capped(tuple(option) for option in options)
+            return tuple(_capped(tuple(option) for option in options))
         if isinstance(expr, ast.Dict):
             pairs_ = zip(expr.keys[:MAX_ITEMS], expr.values[:MAX_ITEMS], strict=True)
             return (Table(tuple((self.values(k, local, depth)[0], self.values(v, local, depth)[0]) for k, v in pairs_ if k)),)
@@ -202,7 +251,7 @@ class Program:
         if isinstance(expr, ast.BoolOp):
             return tuple(value for item in expr.values for value in self.values(item, local, depth))
         if isinstance(expr, ast.Subscript):
-            return self._subscript(expr, local, depth)
+            return tuple(self._subscript(expr, local, depth))
         if isinstance(expr, ast.UnaryOp):
             return tuple(_negate(expr.op, value) for value in self.values(expr.operand, local, depth))
         if isinstance(expr, (ast.Starred, ast.Await, ast.NamedExpr)):
@@ -212,6 +261,19 @@ class Program:
         if isinstance(expr, ast.Lambda):
             return (Local(expr),)
         return (UNKNOWN,)
+
+    def _sum(self, expr: ast.BinOp, local: dict[str, Value] | None, depth: int) -> Values:
+        """A chain of `+`, without going deeper for each of them."""
+        parts: list[ast.expr] = []
+        at: ast.expr = expr
+        while isinstance(at, ast.BinOp) and isinstance(at.op, ast.Add):
+            parts.append(at.right)
+            at = at.left
+        total = self.values(at, local, depth)
+        for part in reversed(parts):
+            pairs = itertools.product(total, self.values(part, local, depth))
+            total = _distinct(_capped((_operate(expr.op, left, right) for left, right in pairs), MAX_OPTIONS * 4))
+        return total
 
     def _piece(self, part: ast.expr, local: dict[str, Value] | None, depth: int) -> tuple[str, ...]:
         inner = part.value if isinstance(part, ast.FormattedValue) else part
@@ -374,8 +436,9 @@ class Program:
             items = tuple(source)
         elif isinstance(source, bytes):
             items = tuple(source)
-        if items is None or len(expr.generators) > 1 or len(items) > MAX_ITEMS or first.ifs:
+        if items is None or len(expr.generators) > 1 or self._written_out + len(items) > MAX_WRITTEN_OUT or first.ifs:
             return (UNKNOWN,)
+        self._written_out += len(items)
         out: list[Value] = []
         for item in items:
             names = dict(local or {})

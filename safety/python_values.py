@@ -10,7 +10,7 @@ from typing import Union
 HOLE = "\ue000"
 """Stands in a text for a part that is known only at run time."""
 
-MAX_TEXT = 65536
+MAX_TEXT = 32768
 MAX_ITEMS = 2048
 MAX_NAME = 160
 

@@ -8,11 +8,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 
 from tree_sitter import Language, Node, Parser, Tree
 
 from safety import shell_folding as folding
+from safety.clock import Clock
 from safety.python_values import HOLE
 
 MAX_OPTIONS = 6
@@ -24,10 +25,10 @@ _FUNCTION = "function_definition"
 
 
 @cache
-def _parser() -> Parser:
+def _language() -> Language:
     import tree_sitter_bash
 
-    return Parser(Language(tree_sitter_bash.language()))
+    return Language(tree_sitter_bash.language())
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Script:
     """A parsed script."""
 
     code: str
+    clock: Clock = field(default_factory=Clock)
     commands: list[Command] = field(default_factory=list)
     broken: bool = False
     """The text, or a part of it, does not parse."""
@@ -86,12 +88,15 @@ class Script:
     def __post_init__(self) -> None:
         # The grammar knows `${x:i}` and not `${x:$i}`, which means the same; lengths stay.
         self._bytes = _SUBSTRING.sub(r"\1 ", self.code).encode("utf-8", "replace")
-        tree: Tree = _parser().parse(self._bytes)
+        tree = self._parse()
         self._values: dict[str, list[Node | str]] = defaultdict(list)
         self._calls: dict[str, list[Node]] = defaultdict(list)
         self._memo: dict[tuple[int, str], tuple[str, ...]] = {}
         self._busy: set[str] = set()
         self._pipes: dict[tuple[int, int], tuple[int, int]] = {}
+        if tree is None:
+            self.steps, self.broken = MAX_STEPS + 1, True
+            return
         nodes = list(itertools.islice(_walk(tree.root_node), MAX_NODES))
         self.broken = tree.root_node.has_error or len(nodes) >= MAX_NODES
         for node in nodes:
@@ -101,7 +106,29 @@ class Script:
                 self.commands.extend(self._commands(node))
             elif node.type == "redirected_statement" and node.child_by_field_name("body") is None:
                 self.commands.append(Command("", (), node.start_point[0] + 1, node.start_point[1] + 1, self._redirects(node)))
+            if self.clock.is_over:
+                self.steps = MAX_STEPS + 1
+                break
         self._link_pipes()
+
+    def _parse(self) -> Tree | None:
+        """The tree, or None where that would take too long: the parser is slow on what is broken."""
+
+        def piece(offset: int, _: object) -> bytes:
+            return self._bytes[offset : offset + 4096]
+
+        tree: Tree | None = Parser(_language()).parse(piece, progress_callback=lambda *_: self.clock.is_over)
+        return tree
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the script."""
+        return self.code.splitlines()
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all commands."""
+        return frozenset(command.name for command in self.commands)
 
     @property
     def exhausted(self) -> bool:
@@ -147,11 +174,12 @@ class Script:
 
     def _link_pipes(self) -> None:
         """Tell each command of a pipeline what is piped into it."""
+        last: dict[tuple[int, int], Command] = {}
         for at, command in enumerate(self.commands):
             before = self._pipes.get((command.line, command.column))
             if before is not None:
-                source = next((c for c in reversed(self.commands) if (c.line, c.column) == before), None)
-                self.commands[at] = replace(command, before=source)
+                self.commands[at] = command = replace(command, before=last.get(before))
+            last[command.line, command.column] = command
 
     def _commands(self, node: Node) -> Iterator[Command]:
         line, column = node.start_point[0] + 1, node.start_point[1] + 1
@@ -224,7 +252,9 @@ class Script:
     def words(self, node: Node, depth: int = 0) -> tuple[str, ...]:
         """All that a word may be, quotes and expansions taken off."""
         self.steps += 1
-        if self.steps > MAX_STEPS or depth > MAX_DEPTH:
+        if depth > MAX_DEPTH:
+            self.steps = MAX_STEPS + 1
+        if self.exhausted:
             return (HOLE,)
         key = (node.start_byte * 1_000_003 + node.end_byte, node.type)
         if key not in self._memo:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from safety.clock import Clock
 from safety.rules.rule import Rule
 from safety.verdicts import Finding, Verdict, worst
+
+if TYPE_CHECKING:
+    from safety.rules.inner import Inner
 
 MAX_BYTES = 48 * 1024
 """Larger blocks are not analysed: `ask`."""
@@ -17,7 +23,7 @@ MAX_PIECES = 64
 TOO_LONG = Rule("reading.too-long", "ask", "nothing", "Too long to be analysed within the time that a review may take.", bad=("x = 1\n" * 9000,))
 BROKEN = Rule("reading.broken", "ask", "nothing", "What does not parse cannot be judged; a shell still runs its first lines.", bad=("def (:", "#!bash\nif true; then"))
 LANGUAGE = Rule("reading.language", "ask", "nothing", "No analysis for this language.", bad=())
-TANGLED = Rule("reading.tangled", "ask", "obfuscation", "Too deep or too tangled to be followed to its end.", bad=("x = " + "-" * 3000 + "1",))
+TANGLED = Rule("reading.tangled", "ask", "obfuscation", "Too deep or too tangled to be followed to its end.", bad=("x = " + "-" * 500 + "1\nopen(x)",))
 RULES = (TOO_LONG, BROKEN, LANGUAGE, TANGLED)
 
 
@@ -57,79 +63,84 @@ def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(kept.values(), key=lambda finding: (finding.line, finding.column, finding.rule)))
 
 
+@dataclass
+class _Limits:
+    """What one review may still spend on code inside code."""
+
+    clock: Clock = field(default_factory=Clock)
+    pieces: int = MAX_PIECES
+    length: int = MAX_BYTES
+
+    def take(self, code: str) -> bool:
+        """Whether a piece may still be looked at."""
+        self.pieces -= 1
+        self.length -= len(code)
+        return self.pieces >= 0 and self.length >= 0
+
+
 def _findings(language: str, code: str) -> Iterator[Finding]:
     from safety.rules import reviewer
 
     yield from reviewer.text(code)
-    if language not in ("python", "bash", "sh"):
-        yield LANGUAGE.at(0, f"{language}: not analysed")
-        return
-    pieces = [MAX_PIECES]
-    yield from _read(language, code, MAX_INNER, pieces)
     if language == "python":
         from safety.rules import known
 
-        yield from known.python(code)
+        limits = _Limits()
+        yield from _python(code, 0, limits)
+        yield from known.python(code, limits.clock)
+    elif language in ("bash", "sh"):
+        yield from _shell(code, 0, _Limits())
+    else:
+        yield LANGUAGE.at(0, f"{language}: not analysed")
 
 
-def _read(language: str, code: str, levels: int, pieces: list[int]) -> Iterator[Finding]:
-    yield from _python(code, levels, pieces) if language == "python" else _shell(code, levels, pieces)
-
-
-def _python(code: str, levels: int, pieces: list[int]) -> Iterator[Finding]:
-    from safety.python_program import BrokenSyntaxError, Program
+def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> Iterator[Finding]:
+    from safety.python_program import MAX_STEPS, BrokenSyntaxError, Program
     from safety.rules import credentials, environment, files, host, inner, network, obfuscation, packages, people, persistence, processes, resources, web
 
     try:
-        program = Program(code)
+        program = Program(code, MAX_STEPS >> (2 * level), limits.clock)
     except BrokenSyntaxError as error:
         yield BROKEN.at(0, f"does not parse as Python: {error}")
         return
     for family in (files, network, processes, persistence, credentials, environment, packages, obfuscation, resources, host, web, people):
+        if limits.clock.is_over:
+            program.steps = program.max_steps + 1
+            break
         yield from family.python(program)
-    yield from _inner(inner.python(program), levels, pieces)
+    if evaluated and any(processes.RUNS.match(call.name) for call in program.calls):
+        yield obfuscation.EVAL.at(1, "a text that is run as code starts other programs")
+    yield from _inner(inner.python(program), level, limits)
     if program.exhausted:
         yield TANGLED.at(0, "too tangled to be followed to its end")
 
 
-def _shell(code: str, levels: int, pieces: list[int]) -> Iterator[Finding]:
+def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
     from safety.rules import credentials, environment, files, host, inner, network, obfuscation, packages, people, persistence, processes, resources, web
-    from safety.shell_script import Script
+    from safety.shell_script import MAX_STEPS, Script
 
-    script = Script(code)
+    script = Script(code, limits.clock)
     if script.broken:
         yield BROKEN.at(0, "does not parse as a shell script")
     for family in (files, network, processes, persistence, credentials, environment, packages, obfuscation, resources, host, web, people):
+        if limits.clock.is_over:
+            script.steps = MAX_STEPS + 1
+            break
         yield from family.shell(script)
-    yield from _inner(inner.shell(script), levels, pieces)
+    yield from _inner(inner.shell(script), level, limits)
     if script.exhausted:
         yield TANGLED.at(0, "too tangled to be followed to its end")
 
 
-def _inner(found: Iterable[object], levels: int, pieces: list[int]) -> Iterator[Finding]:
-    from safety.rules import obfuscation
-    from safety.rules.inner import Inner
-
+def _inner(found: Iterable[Inner], level: int, limits: _Limits) -> Iterator[Finding]:
+    """The findings in code inside code, at the line of the outer block that runs it."""
     for piece in found:
-        assert isinstance(piece, Inner)
-        pieces[0] -= 1
-        if levels <= 0 or pieces[0] < 0:
-            yield TANGLED.at(piece.line, "holds code inside code, too deep to be followed")
+        if level >= MAX_INNER or limits.clock.is_over or not limits.take(piece.code):
+            yield TANGLED.at(piece.line, "holds more code inside code than can be followed")
             return
-        if piece.evaluated and _starts_programs(piece.code):
-            yield obfuscation.EVAL.at(piece.line, "a text that is run as code starts other programs")
-        for finding in _read(piece.language, piece.code, levels - 1, pieces):
+        python = piece.language == "python"
+        for finding in _python(piece.code, level + 1, limits, piece.evaluated) if python else _shell(piece.code, level + 1, limits):
             if finding.rule != BROKEN.id:
                 yield finding.model_copy(update={"line": piece.line, "column": 0})
-            elif piece.language == "python":
+            elif python:
                 yield TANGLED.at(piece.line, "runs text as code that does not parse")
-
-
-def _starts_programs(code: str) -> bool:
-    from safety.python_program import BrokenSyntaxError, Program
-    from safety.rules.processes import RUNS
-
-    try:
-        return any(RUNS.match(call.name) for call in Program(code).calls)
-    except BrokenSyntaxError:
-        return False

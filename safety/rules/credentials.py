@@ -171,5 +171,4 @@ def shell(script: Script) -> Iterator[Finding]:
 
 
 def _line(script: Script, line: int) -> str:
-    lines = script.code.splitlines()
-    return lines[line - 1] if 0 < line <= len(lines) else ""
+    return script.lines[line - 1][:2000] if 0 < line <= len(script.lines) else ""

@@ -307,10 +307,11 @@ def _mentions(program: Program, flagged: set[int]) -> Iterator[Finding]:
 def _encrypts(program: Program) -> Iterator[Finding]:
     names = [call.name for call in program.calls]
     walks = any(name in ("os.walk", "os.listdir", "os.scandir", "glob.glob", "glob.iglob") or name.endswith((".rglob", ".iterdir")) for name in names)
+    writes = walks and any(
+        call.name == "open" and any("w" in mode for mode in _open_modes(call)) or call.name.endswith(".write_bytes") for call in program.calls
+    )
     for call in program.calls:
-        if walks and call.name.endswith(".encrypt") and any(
-            other.name == "open" and any("w" in mode for mode in _open_modes(other)) or other.name.endswith(".write_bytes") for other in program.calls
-        ):
+        if writes and call.name.endswith(".encrypt"):
             yield TREE.at(call.line, "encrypts the files of a tree in place", call.column)
 
 

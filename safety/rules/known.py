@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
+from safety.clock import Clock
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
 
@@ -36,6 +39,32 @@ CHECKS = frozenset(
     "B103 B201 B202 B302 B304 B305 B308 B309 B312 B321 B323 B401 B402 B412 B415 B501 B502 B503 B504 B505 B506 B507 B508 B509 B601 B609 B610 B611 B612 B702 B703 B704".split()
 )
 """Those that speak of what a block does; the rest are habits (assert, random, /tmp) or the other families' own."""
+_WORTH = re.compile(
+    r"verify|ssl|SSL|flask|debug|tarfile|marshal|Crypt|crypt|mark_safe|safestring|HTTPSConnection|telnetlib|ftplib|CGIHandler|pyghmi|yaml|paramiko|pysnmp|"
+    r"RawSQL|\.extra\(|listen|mako|Markup|chmod|popen|system|shell|spawn"
+)
+"""Words without which none of the checks can find anything."""
+
+
+def _worth_reading(code: str) -> str:
+    """The imports and the top-level statements that hold one of the words, at their lines; empty where none does."""
+    if not _WORTH.search(code):
+        return ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            statements = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+    lines = code.splitlines(keepends=True)
+    kept = ["\n"] * len(lines)
+    for statement in statements:
+        first, last = statement.lineno - 1, statement.end_lineno or statement.lineno
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and statement.decorator_list:
+            first = statement.decorator_list[0].lineno - 1
+        if isinstance(statement, (ast.Import, ast.ImportFrom)) or _WORTH.search("".join(lines[first:last])):
+            kept[first:last] = lines[first:last]
+    return "".join(kept)
 
 
 @cache
@@ -47,8 +76,14 @@ def _config() -> BanditConfig:
     return BanditConfig()
 
 
-def python(code: str) -> Iterator[Finding]:
-    """Findings of bandit, by a manager of its own for each block."""
+def python(code: str, clock: Clock) -> Iterator[Finding]:
+    """Findings of bandit, by a manager of its own for each block; not asked where no check has anything to look at."""
+    code = _worth_reading(code)
+    if not code:
+        return
+    if clock.is_over:
+        yield UNREAD.at(0, "too much to be read in time by bandit")
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from bandit.core.manager import BanditManager

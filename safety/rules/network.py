@@ -161,7 +161,7 @@ def _call(program: Program, call: Call) -> Iterator[Finding]:
         else:
             if name.endswith((".run", ".serve", ".listen", ".launch")) and _makes_server(program, call):
                 yield LISTEN.at(call.line, "starts a server", call.column)
-    texts = [as_text(value) for values in (*call.args, *call.keywords.values()) for value in values if isinstance(value, (str, bytes))]
+    texts = [as_text(value)[:2000] for values in (*call.args, *call.keywords.values()) for value in values if isinstance(value, (str, bytes))]
     for text in texts:
         if _METADATA.search(text) and name not in ("print",):
             yield METADATA.at(call.line, "asks the cloud's metadata service", call.column)
@@ -240,7 +240,7 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
     name, line, column = command.name, command.line, command.column
     everything = " ".join((*command.args, command.body or ""))
     if any(target.startswith(("/dev/tcp/", "/dev/udp/")) for _, target in command.redirects) or "/dev/tcp/" in everything:
-        interactive = name in _SHELLS or any(c.name in _SHELLS and c.has("-i") for c in script.commands)
+        interactive = name in _SHELLS or bool(script.names & _SHELLS)
         yield (REMOTE_SHELL if interactive else SOCKET).at(line, "opens a network connection from the shell", column)
     if _METADATA.search(everything) and name not in ("echo", "printf"):
         yield METADATA.at(line, "asks the cloud's metadata service", column)
@@ -269,8 +269,7 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
 
 
 def _source(script: Script, command: Command) -> str:
-    lines = script.code.splitlines()
-    return lines[command.line - 1][command.column - 1 :][:400] if 0 < command.line <= len(lines) else ""
+    return script.lines[command.line - 1][command.column - 1 :][:400] if 0 < command.line <= len(script.lines) else ""
 
 
 def _request(command: Command, everything: str) -> Iterator[Finding]:

@@ -87,7 +87,7 @@ PIPED = Rule(
     "ask",
     "obfuscation",
     "What is piped into an interpreter is known only at run time.",
-    bad=("#!bash\ncat x | sh", "#!bash\nxargs sh < list", "#!bash\ntr a b < x | python3"),
+    bad=("#!bash\ncat x | sh", "#!bash\nxargs sh < list"),
     good=("#!bash\ncat x | python3 tool.py", "#!bash\necho 'print(1)' | python3"),
 )
 RULES = (EVAL, HIDDEN, BYTECODE, DYNAMIC, INSIDES, UNPICKLE, REDUCE, OTHER, PIPED)
@@ -96,6 +96,7 @@ _EVALUATORS = re.compile(r"^(?:eval|exec|execfile|compile|code\.\w+\(\)\.(?:runs
 _DECODERS = re.compile(r"^(?:base64\.(?!b\d+encode|\w*encode)\w+|zlib\.decompress\w*|gzip\.decompress|bz2\.decompress|lzma\.decompress|binascii\.(?:unhexlify|a2b_\w+)|codecs\.decode|bytes\.fromhex|bytearray\.fromhex|marshal\.loads|cryptography\..*decrypt|.*\.decrypt)(?:\(\))?")
 _RUNNERS = re.compile(r"^(?:eval|exec|compile|os\.(?:system|popen)|subprocess\.\w+|marshal\.loads|types\.FunctionType)$")
 _PICKLES = re.compile(r"^(?:pickle|dill|cloudpickle|joblib)\.(?:loads?|Unpickler)$|^pandas\.read_pickle$")
+_PICKLE_MAKERS = re.compile(r"^(?:pickle|dill|cloudpickle|joblib)\.(?:dumps?|Pickler)$|.*\.to_pickle$")
 _UNSAFE_LOADS = re.compile(r"^(?:jsonpickle\.(?:decode|loads|unpickler\.)|yaml\.(?:unsafe_load|unsafe_load_all|full_load|UnsafeLoader)|dill\.loads?|cloudpickle\.loads?|shelve\.Unpickler|klepto|sqlalchemy\.ext\.serializer|jsonpickle)")
 _SENSITIVE = frozenset({"os", "subprocess", "builtins", "__builtins__", "sys", "shutil", "socket", "importlib", "ctypes", "posix", "pty"})
 _DANGEROUS = re.compile(r"^(?:os\.|subprocess\.|eval$|exec$|shutil\.|socket\.|pty\.|builtins\.|__import__|compile$|importlib\.|open$|commands\.)")
@@ -104,15 +105,17 @@ _INSIDES = frozenset({"__globals__", "__builtins__", "__code__", "f_globals", "f
 
 def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
+    pickles = any(_PICKLE_MAKERS.match(call.name) for call in program.calls)
+    compiles = _compiles_constants(program)
     for call in program.calls:
-        yield from _evaluates(program, call)
-        yield from _dynamic(program, call)
-        yield from _loads(program, call)
+        yield from _evaluates(program, call, compiles)
+        yield from _dynamic(call)
+        yield from _loads(program, call, pickles)
     yield from _reduces(program)
     yield from _insides(program)
 
 
-def _evaluates(program: Program, call: Call) -> Iterator[Finding]:
+def _evaluates(program: Program, call: Call, compiles: bool) -> Iterator[Finding]:
     if _RUNNERS.match(call.name) and call.node.args and decoded(program, call.node.args[0]):
         yield HIDDEN.at(call.line, "runs code that was packed out of sight", call.column)
     elif _EVALUATORS.match(call.name) and call.name != "compile":
@@ -120,7 +123,7 @@ def _evaluates(program: Program, call: Call) -> Iterator[Finding]:
         if call.name.startswith("timeit.") and not call.given(0, "stmt"):
             return
         if not all(isinstance(value, (str, bytes)) and HOLE not in as_text(value) for value in values) and not _is_function(values):
-            if any(isinstance(value, Ref) and value.name in ("compile()", "ast.parse()") for value in values) and _compiles_constants(program):
+            if any(isinstance(value, Ref) and value.name in ("compile()", "ast.parse()") for value in values) and compiles:
                 return
             if call.node.args and _only_sums(program, call.node.args[0]):
                 return
@@ -132,15 +135,17 @@ def _evaluates(program: Program, call: Call) -> Iterator[Finding]:
 _SUM = re.compile(r"^[\d\s.+\-*/%()<>=!&|^~,]*$")
 
 
-def _only_sums(program: Program, expr: ast.expr, depth: int = 0) -> bool:
+def _only_sums(program: Program, expr: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
     """Whether a text is put together from digits and operators alone: then it can name nothing."""
     if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
-        return _only_sums(program, expr.left, depth) and _only_sums(program, expr.right, depth)
-    if isinstance(expr, ast.Name) and depth < 6:
+        return _only_sums(program, expr.left, seen) and _only_sums(program, expr.right, seen)
+    if isinstance(expr, ast.Name) and expr.id in seen:
+        return True
+    if isinstance(expr, ast.Name) and len(seen) < 3:
         found = program.names.lookup(expr.id, program.function(expr))
-        if found and all(bind.expr is not None and not bind.steps for bind in found[1]):
+        if found and len(found[1]) < 8 and all(bind.expr is not None and not bind.steps for bind in found[1]):
             parts = [bind.expr.right if bind.grows and isinstance(bind.expr, ast.BinOp) else bind.expr for bind in found[1]]
-            return all(part is not None and _only_sums(program, part, depth + 1) for part in parts)
+            return all(part is not None and _only_sums(program, part, seen | {expr.id}) for part in parts)
     return all(isinstance(value, (str, int, float)) and _SUM.match(str(value)) for value in program.values(expr))
 
 
@@ -160,6 +165,8 @@ def _compiles_constants(program: Program) -> bool:
 
 def decoded(program: Program, expr: ast.expr, depth: int = 0) -> bool:
     """Whether an expression comes out of a decoder, through a few names."""
+    if not program.decodes:
+        return False
     for node in ast.walk(expr):
         if isinstance(node, ast.Call):
             names = [value.name for value in program.values(node.func) if isinstance(value, Ref)]
@@ -176,7 +183,7 @@ def _other(bind: Bind, expr: ast.expr) -> bool:
     return bind.expr is not expr
 
 
-def _dynamic(program: Program, call: Call) -> Iterator[Finding]:
+def _dynamic(call: Call) -> Iterator[Finding]:
     if call.name in ("__import__", "importlib.import_module"):
         if any(HOLE in as_text(value) for value in call.argument(0, "name")):
             yield DYNAMIC.at(call.line, "imports a module whose name is known only at run time", call.column)
@@ -186,7 +193,7 @@ def _dynamic(program: Program, call: Call) -> Iterator[Finding]:
             yield DYNAMIC.at(call.line, "takes a function by a name that is known only at run time", call.column)
 
 
-def _loads(program: Program, call: Call) -> Iterator[Finding]:
+def _loads(program: Program, call: Call, pickles: bool) -> Iterator[Finding]:
     name = call.name
     if name == "yaml.load":
         loaders = [value.name for value in call.argument(1, "Loader") if isinstance(value, Ref)]
@@ -201,8 +208,7 @@ def _loads(program: Program, call: Call) -> Iterator[Finding]:
             if isinstance(value, bytes) and _runs_something(value):
                 yield REDUCE.at(call.line, "loads a pickle that runs a command", call.column)
                 return
-        own = any(re.match(r"^(?:pickle|dill|cloudpickle|joblib)\.(?:dumps?|Pickler)$|.*\.to_pickle$", other.name) for other in program.calls)
-        if not own or (call.node.args and decoded(program, call.node.args[0])):
+        if not pickles or (call.node.args and decoded(program, call.node.args[0])):
             yield UNPICKLE.at(call.line, "loads a pickle that is not made here in the open", call.column)
 
 

@@ -54,7 +54,8 @@ _TRICK = (
 
 def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
-    yield from _bias(program)
+    around: dict[int, str] = {}
+    yield from _bias(program, around)
     for node in program.nodes(ast.Constant):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 40 and tricks(node.value):
             yield PHISHING.at(node.lineno, "a text that presses somebody to hand something over", node.col_offset + 1)
@@ -65,7 +66,7 @@ def tricks(text: str) -> bool:
     return sum(1 for pattern in _TRICK if pattern.search(text[:4000])) >= 2
 
 
-def _bias(program: Program) -> Iterator[Finding]:
+def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
     for node in program.nodes(ast.Compare):
         if not isinstance(node, ast.Compare):
             continue
@@ -74,13 +75,13 @@ def _bias(program: Program) -> Iterator[Finding]:
         born = any(_BORN.search(name) for name in names) and bool(words)
         sex = any(_SEX.search(name) for name in names) and any(_GROUPS.match(word) for word in words)
         named = any(_PEOPLE.match(word) for word in words) and any(re.search(r"group|person|people|applicant|candidate|user|population|demograph|ident", name, re.IGNORECASE) for name in names)
-        if (born or sex or named) and _DECIDES.search(_around(program, node)):
+        if (born or sex or named) and _DECIDES.search(_around(program, node, around)):
             yield BIAS.at(node.lineno, "makes a decision depend on sex, race, faith or the like", node.col_offset + 1)
     for node in program.nodes(ast.Dict):
         if isinstance(node, ast.Dict):
             keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
             numbers = {value.value for value in node.values if isinstance(value, ast.Constant) and isinstance(value.value, (int, float))}
-            if len(keys) > 1 and len(numbers) > 1 and sum(1 for key in keys if _GROUPS.match(key)) > 1 and _DECIDES.search(_around(program, node)):
+            if len(keys) > 1 and len(numbers) > 1 and sum(1 for key in keys if _GROUPS.match(key)) > 1 and _DECIDES.search(_around(program, node, around)):
                 yield BIAS.at(node.lineno, "weighs people by the group they belong to", node.col_offset + 1)
 
 
@@ -103,12 +104,18 @@ def _words_of(side: ast.expr) -> list[str]:
     return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
-def _around(program: Program, node: ast.AST) -> str:
+def _around(program: Program, node: ast.AST, known: dict[int, str]) -> str:
     """The names that the decision touches: of the function around it, and of what is set under the condition."""
-    parts: list[str] = []
     at: ast.AST | None = node
     while at is not None and not isinstance(at, (ast.If, ast.IfExp, ast.FunctionDef, ast.Assign, ast.Return, ast.Module, ast.While)):
         at = program.parent(at)
+    if id(at) not in known:
+        known[id(at)] = _names_under(program, node, at)
+    return known[id(at)]
+
+
+def _names_under(program: Program, node: ast.AST, at: ast.AST | None) -> str:
+    parts: list[str] = []
     for inner in ast.walk(at) if at is not None and not isinstance(at, ast.Module) else ():
         if isinstance(inner, ast.Name):
             parts.append(inner.id)
@@ -124,7 +131,11 @@ def _around(program: Program, node: ast.AST) -> str:
 
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
+    looked: set[str] = set()
     for name, line, column in script.read_variables:
+        if name in looked:
+            continue
+        looked.add(name)
         if (_BORN.search(name) or _SEX.search(name)) and _DECIDES.search(script.code[:20_000]):
             if re.search(rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)", script.code) or re.search(rf"case\s+\"?\$\{{?{re.escape(name)}", script.code):
                 yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like", column)

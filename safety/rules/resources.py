@@ -144,21 +144,18 @@ def _caught(program: Program, loop: ast.AST) -> bool:
 def _may_leave(program: Program, call: ast.Call) -> bool:
     """Whether a function of the block that is called may end the program, or waits for something."""
     name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    for node in program.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            for inner in ast.walk(node):
-                if isinstance(inner, (ast.Raise, ast.Await)):
-                    return True
-                if isinstance(inner, ast.Call):
-                    text = ast.unparse(inner.func)
-                    if text in ("input", "exit", "quit", "sys.exit", "os._exit") or text.endswith((".sleep", "sleep", ".get", ".recv", ".accept", ".wait", ".exit", ".read", ".readline")):
-                        return True
-    return False
+    return name in program.leaving_functions
 
 
 def _recursion(program: Program) -> Iterator[Finding]:
-    functions = [node for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef)]
-    certain = {node.name: (node, _certain_calls(node)) for node in functions}
+    functions = {node.name: node for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef)}
+    edges: dict[str, set[str]] = {}
+    for call in program.names.calls:
+        function = program.function(call)
+        if isinstance(function, ast.FunctionDef):
+            edges.setdefault(function.name, set()).add(call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", ""))
+    around = [name for name, called in edges.items() if name in called or any(name in edges.get(other, ()) for other in called)]
+    certain = {name: (functions[name], _certain_calls(functions[name])) for name in around if name in functions}
     for name, (node, called) in certain.items():
         if name in called or any(other != name and name in certain[other][1] for other in called if other in certain):
             if isinstance(program.function(node), ast.ClassDef) and name in called and not _calls_self(node, name):
@@ -284,10 +281,13 @@ def _overrun(program: Program) -> Iterator[Finding]:
         ends = [size for size in _range_sizes(program, node.iter)]
         if not ends:
             continue
-        for inner in ast.walk(node):
+        inside = list(ast.walk(node))
+        if any(isinstance(inner, (ast.If, ast.Break, ast.Try)) for inner in inside):
+            continue
+        for inner in inside:
             if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store) and isinstance(inner.slice, ast.Name) and inner.slice.id == node.target.id:
                 sizes = [len(value) for value in program.values(inner.value) if isinstance(value, (bytes, tuple)) and len(value) not in (0, MAX_TEXT)]
-                if sizes and max(ends) > max(sizes) and not any(isinstance(deep, (ast.If, ast.Break, ast.Try)) for deep in ast.walk(node)):
+                if sizes and max(ends) > max(sizes):
                     yield OVERRUN.at(inner.lineno, f"writes {max(ends)} items into a buffer of {max(sizes)}", inner.col_offset + 1)
     for call in program.calls:
         if call.name == "struct.pack_into":
@@ -307,9 +307,7 @@ def _size(text: str) -> int:
 
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
-    if re.search(r"(\S+)\s*\(\)\s*\{[^}]*\b\1?\s*\|\s*\1\s*&", script.code):
-        yield FORK_BOMB.at(1, "a function that starts itself twice, in the background")
-    own = {name for name in script.functions for command in script.commands if command.function == name and command.name == name and (command.background or command.before)}
+    own = {command.name for command in script.commands if command.name in script.functions and command.function == command.name and (command.background or command.before)}
     for name in own:
         yield FORK_BOMB.at(script.functions[name].start_point[0] + 1, f"{name} starts itself in the background")
     leaving = {"break", "return", "exit", "sleep", "read", "wait", "kill", "exec", "inotifywait"}

@@ -86,7 +86,7 @@ def _pages(program: Program) -> Iterator[Finding]:
     for node in program.nodes(ast.Return, ast.Call):
         if isinstance(node, ast.Return) and node.value is not None:
             function = program.function(node)
-            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_route(program, function):
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_route(function):
                 yield from _page(program, node.value, node.lineno, function)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "write" and node.args:
             function = program.function(node)
@@ -94,7 +94,7 @@ def _pages(program: Program) -> Iterator[Finding]:
                 yield from _page(program, node.args[0], node.lineno, function)
 
 
-def _is_route(program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_route(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     for decorator in function.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(target, ast.Attribute) and target.attr in ("route", "get", "post", "put", "delete", "api_route", "errorhandler"):
@@ -103,15 +103,17 @@ def _is_route(program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _page(program: Program, expr: ast.expr, line: int, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
-    escaped = any(isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] in ("escape", "render_template", "jsonify", "quote", "clean") for node in ast.walk(function))
-    if escaped:
-        return
     for value in program.values(expr):
         sent = isinstance(value, Ref) and _SENT.match(value.name)
         text = as_text(value)
-        if sent or (HOLE in text and _TAG.search(text)):
+        if (sent or (HOLE in text and _TAG.search(text))) and not _escapes(function):
             yield MARKUP.at(line, "puts what a visitor sends into a page as it is", expr.col_offset + 1)
             return
+
+
+def _escapes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    names = (getattr(node.func, "attr", getattr(node.func, "id", "")) for node in ast.walk(function) if isinstance(node, ast.Call))
+    return any(name in ("escape", "render_template", "jsonify", "quote", "clean") for name in names)
 
 
 def shell(script: Script) -> Iterator[Finding]:
