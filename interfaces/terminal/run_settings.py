@@ -34,9 +34,21 @@ def make_settings(args: argparse.Namespace, environ: Mapping[str, str]) -> Setti
     values["files"] = tuple(_readable(text) for text in args.files)
     values["data_dir"] = data_dir(args, environ)
     try:
-        return Settings(agent_models=dict(args.model_for), environ=dict(environ), **values)
+        settings = Settings(agent_models=dict(args.model_for), environ=dict(environ), **values)
     except ValidationError as error:
         raise _explain(error) from error
+    _check_agents(settings)
+    return settings
+
+
+def _check_agents(settings: Settings) -> None:
+    """Refuse a model for an agent that there is not. An agent that has a model has a prompt of its name."""
+    names = sorted(path.stem for path in settings.prompts_dir.glob("*.md"))
+    unknown = [agent for agent in settings.agent_models if agent not in names]
+    if names and unknown:
+        raise ConfigurationError(
+            f"--model-for: there is no agent '{unknown[0]}' that has a model.", f"There are: {', '.join(names)}."
+        )
 
 
 def data_dir(args: argparse.Namespace, environ: Mapping[str, str]) -> Path:

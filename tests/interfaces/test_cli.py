@@ -134,6 +134,7 @@ def test_bad_usage_is_one_line_with_a_pointer(arguments: list[str], says: str, t
         (["--prompts-dir", "{home}/prompts"], {}, "code_generator.md"),
         (["--model", "opnai"], {}, "Did you mean 'openai'?"),
         (["--model-for", "code_generator=antropic"], {}, "Did you mean 'anthropic'?"),
+        (["--model-for", "reviewer=openai"], {}, "There are: code_generator, safety_reviewer"),
         (["--fallback", "antropic"], {}, "Did you mean 'anthropic'?"),
         ([], {"ROUNDTABLE_ASK": "sometimes"}, "ROUNDTABLE_ASK"),
         ([], {"ROUNDTABLE_MODEL": "opnai"}, "Did you mean 'openai'?"),

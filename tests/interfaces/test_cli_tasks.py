@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.program import KEY, one_line, run
-from tests.scripted_server import ScriptedServer
+from tests.scripted_server import Reply, ScriptedServer
 
 ANSWER = "The sum is 4.\n\nSTOP"
 CODE = "```python\nprint(2 + 2)\n```"
@@ -43,7 +43,7 @@ def test_a_piped_text_that_is_no_task_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.docker
 def test_nobody_there_is_asked_and_risky_code_does_not_run(tmp_path: Path) -> None:
-    replies = [CODE, {"verdict": "ask", "reason": "look at it"}, "Then not."]
+    replies: list[str | Reply] = [CODE, Reply(verdict="ask", reason="look at it"), "Then not."]
     with ScriptedServer(replies) as server:
         done = run(["-t", "add"], tmp_path, "yes\nyes\n", OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=KEY)
     assert done.returncode == 0, done.stderr

@@ -113,7 +113,7 @@ def test_an_edit_runs_the_new_bytes_after_a_second_yes(tmp_path: Path) -> None:
 def test_a_denied_block_runs_only_for_who_types_its_digest(right: bool, runs: list[str], tmp_path: Path) -> None:
     confirm = digest("python", "print(1)\n")[:6] if right else "abcdef"
     answers = lines({"answer": "yes", "confirm": confirm}, {"text": "APPROVE"}, {"text": "APPROVE"})
-    replies = [block("print(1)"), {"verdict": "deny", "reason": "no"}, "I leave it."]
+    replies: list[str | Reply] = [block("print(1)"), Reply(verdict="deny", reason="no"), "I leave it."]
     done, found, _ = play(replies, "print", tmp_path, "--ask", "always", stdin=answers)
     question = of_type(found, "question")[0]
     assert question["kind"] == "override"
