@@ -8,7 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from interfaces.terminal.code_view import excerpt, table, unified, whole
-from interfaces.terminal.outlet import rule
+from interfaces.terminal.hanging import Hanging, mark
+from interfaces.terminal.outlet import GAP, rule
 from interfaces.terminal.plain import counted, one_line
 from interfaces.terminal.verdicts import findings_table, headline
 from safety.visible import far_away
@@ -20,11 +21,11 @@ _TITLES = {"run": "may this run?", "override": "run what was denied?"}
 def view(question: Question) -> list[RenderableType]:
     """The question as it is first shown: the blocks asked about with their code, the others by their verdict."""
     asked = {block.index for block in asked_blocks(question)}
-    parts: list[RenderableType] = [Text(), rule(_TITLES.get(question.kind, question.kind), "ask")]
+    parts: list[RenderableType] = [GAP, rule(_TITLES.get(question.kind, question.kind), "ask")]
     for block in question.blocks:
         parts += reasons(block, len(question.blocks))
         if block.index in asked and question.kind != "override":  # whose code is paged whole
-            parts += [Text(), *_code(block), Text()]
+            parts += [GAP, *_code(block), GAP]
     return [*parts, Text(one_line(question.text), style="bold")]
 
 
@@ -41,12 +42,12 @@ def reasons(block: AskedBlock, of: int = 1) -> list[RenderableType]:
     place = f", block {block.index + 1} of {of}" if of > 1 else ""
     parts: list[RenderableType] = [headline(block.verdict, block.language, block.digest, place=place)]
     if block.reason:
-        parts.append(Text(f"  {one_line(block.reason)}"))
+        parts.append(Hanging("  ", Text(one_line(block.reason))))
     if touches := _touches(block):
         parts.append(Text(f"  touches: {touches}", style="faint"))
     if about_all := [finding for finding in block.findings if not finding.get("line")]:
         parts.append(findings_table(about_all))
-    parts += [Text(f"  ● out of sight: {sentence}", style="ask") for sentence in far_away(block.code)]
+    parts += [mark("out of sight: " + sentence, "ask", indent=2) for sentence in far_away(block.code)]
     return parts
 
 

@@ -8,6 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from interfaces.terminal.hanging import mark
+from interfaces.terminal.outlet import GAP
 from interfaces.terminal.plain import one_line
 from interfaces.terminal.trimmed import Trimmed
 from sandbox.base import SandboxInfo
@@ -70,8 +72,8 @@ def banner(info: Info, *, demo: bool, human: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(DEMO_LINE, style="bold yellow")] if demo else []
     parts += [title, Trimmed(grid)]
     for name in info.edited_prompts:
-        parts.append(Text(f"● {one_line(name)} prompt edited", style="notice"))
-    return [*parts, Text()]
+        parts.append(mark(f"{one_line(name)} prompt edited", "notice"))
+    return [*parts, GAP]
 
 
 def _sandbox(info: SandboxInfo) -> str:

@@ -13,16 +13,17 @@ from rich.text import Text
 
 from interfaces.terminal.banner import NEXT_STEPS, banner
 from interfaces.terminal.commands import completions, ends_task, parse_command, run_command
+from interfaces.terminal.hanging import Hanging, mark
 from interfaces.terminal.keyboard import quiet, signals
-from interfaces.terminal.outlet import can_redraw, make_console, write_through
-from interfaces.terminal.plain import one_line
+from interfaces.terminal.outlet import GAP, can_redraw, make_console, write_through
+from interfaces.terminal.plain import one_line, shown
 from interfaces.terminal.profiles import profile_list
 from interfaces.terminal.prompt import Input, InterruptedInput, make_input
 from interfaces.terminal.questions import Asker
 from interfaces.terminal.retries import code_change
 from interfaces.terminal.screen import Screen, error_line
 from interfaces.terminal.talker import Assemble, Talker
-from sessions.events import EXIT_STATUS, ReviewEvent, StopEvent
+from sessions.events import EXIT_STATUS, ReviewEvent, StopEvent, TaskEvent
 from sessions.store import Store
 from utils.errors import EndOfInputError, RoundtableError
 from utils.settings import AskPolicy, Settings
@@ -86,10 +87,12 @@ class Chat:
                 try:
                     self._open(session)
                     if session is not None:
+                        self._show_last_task(session)
                         stop = await self._do(lambda talk: talk.resume())
                     if task is None:
                         await self._prompts()
                     elif not self._leaving:
+                        self.show(Hanging(Text("› ", style="label"), Text(shown(task))))
                         stop = await self._do(lambda talk: talk.run(task))
                         self._after_demo()
                 finally:
@@ -107,6 +110,11 @@ class Chat:
         demo = self._settings.model == "demo"
         self.show(*banner(self._talk.info, demo=demo, human=self._human))
         self._starting = asyncio.ensure_future(self._talk.start())
+
+    def _show_last_task(self, session: str) -> None:
+        tasks = [event.text for event in self._store.events(session) if isinstance(event, TaskEvent)]
+        if tasks:
+            self.show(mark(f"last task: {one_line(tasks[-1], 200)}", "notice"))
 
     async def _close(self) -> None:
         talk, self._talk = self._talk, None
@@ -150,7 +158,7 @@ class Chat:
 
     async def _command(self, name: str, argument: str) -> None:
         await run_command(self, name, argument)
-        self.show(Text())
+        self.show(GAP)
 
     async def _command_between(self, name: str, argument: str) -> None:
         """Run a command that was typed where the team waits for words; one that ends the task ends it first."""
@@ -184,7 +192,7 @@ class Chat:
         """Run something of the conversation to its end, whatever ends it; None where it was dropped."""
         if self._leaving:
             return None
-        self.show(Text())
+        self.show(GAP)
         with quiet():
             self._work = asyncio.ensure_future(self._started(what))
             try:
@@ -194,7 +202,7 @@ class Chat:
                 self._work.cancel()
                 self._work = None
                 self.screen.settle()
-                self.show(Text())
+                self.show(GAP)
 
     async def _started(self, what: Callable[[Talker], Awaitable[StopEvent | None]]) -> StopEvent | None:
         assert self._talk
@@ -315,7 +323,7 @@ class Chat:
             raise RoundtableError("There is no request to try again yet.", "Type a task first.")
         before, self.screen.latest = self.screen.latest, None
         if model:
-            self.show(Text(f"● {one_line(talk.set_model(model))} answers, for this once", style="notice"))
+            self.show(mark(f"{one_line(talk.set_model(model))} answers, for this once", "notice"))
         try:
             await self._task(talk.last_task)
         finally:

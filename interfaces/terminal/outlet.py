@@ -61,6 +61,8 @@ THEME = Theme(
 
 TAB_SIZE = 4
 """Columns between two tab stops."""
+GAP = Text()
+"""An empty line between two things. Where one stands already, the screen adds no second."""
 RULE_WIDTH = 80
 """Columns that a line across the screen takes at most: one that fills a wide screen breaks when that is narrowed."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
+from interfaces.terminal.hanging import Hanging
 from interfaces.terminal.plain import counted, one_line
 
 HEAD = 300
@@ -16,7 +17,7 @@ TAIL = 40
 _UNFINISHED = 64_000
 """Characters of a line without an end that are kept."""
 
-_MARK = {"stdout": "│ ", "stderr": "┃ "}
+_MARKS = {"stdout": Text("│ ", style="faint"), "stderr": Text("┃ ", style="bad")}
 
 
 class ProgramOutput:
@@ -29,7 +30,7 @@ class ProgramOutput:
         self.lines = 0
         """Lines that came."""
         self._open = {"stdout": "", "stderr": ""}
-        self._kept: deque[Text] = deque(maxlen=TAIL)
+        self._kept: deque[Hanging] = deque(maxlen=TAIL)
 
     @property
     def empty(self) -> bool:
@@ -44,10 +45,10 @@ class ProgramOutput:
 
     def tail(self) -> RenderableType | None:
         """What is not a whole line yet, or how much is not shown."""
-        parts = [self._line(stream, text) for stream, text in self._open.items() if text]
+        parts: list[RenderableType] = [self._line(stream, text) for stream, text in self._open.items() if text]
         if self.lines > HEAD:
             parts = [Text(f"⋯ {self.lines - HEAD:,} more lines", style="faint"), *parts[-1:]]
-        return Text("\n").join(parts) if parts else None
+        return Group(*parts) if parts else None
 
     def close(self) -> list[RenderableType]:
         """The block has ended: what was not handed out yet."""
@@ -63,7 +64,7 @@ class ProgramOutput:
         self._kept.clear()
         return parts
 
-    def _take(self, stream: str, text: str) -> Text | None:
+    def _take(self, stream: str, text: str) -> Hanging | None:
         self.lines += 1
         line = self._line(stream, text)
         if self.lines <= HEAD:
@@ -71,6 +72,5 @@ class ProgramOutput:
         self._kept.append(line)
         return None
 
-    def _line(self, stream: str, text: str) -> Text:
-        line = Text(_MARK[stream], style="bad" if stream == "stderr" else "faint")
-        return line.append(Text(one_line(text.removesuffix("\r")), style="not dim not bold default"))
+    def _line(self, stream: str, text: str) -> Hanging:
+        return Hanging(_MARKS[stream], Text(one_line(text.removesuffix("\r"))), _MARKS[stream])

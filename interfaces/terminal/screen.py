@@ -9,8 +9,9 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from interfaces.terminal.hanging import Hanging, mark
 from interfaces.terminal.live import LiveRegion
-from interfaces.terminal.outlet import batch
+from interfaces.terminal.outlet import GAP, batch
 from interfaces.terminal.pictures import Pictures
 from interfaces.terminal.plain import counted, one_line, seconds, size
 from interfaces.terminal.program_output import ProgramOutput
@@ -60,7 +61,7 @@ class Screen:
         self._output: ProgramOutput | None = None
         self._review: ReviewEvent | None = None
         self._held: list[RenderableType] | None = None
-        self._open_line = False
+        self._after_gap = True
 
     # -- showing -------------------------------------------------------------------------------------------------
 
@@ -72,7 +73,9 @@ class Screen:
         with batch(self.console):
             self._live.clear()
             for part in parts:
-                self.console.print(part, soft_wrap=isinstance(part, Text) and part.no_wrap is True)
+                if part is not GAP or not self._after_gap:
+                    self.console.print(part)
+                self._after_gap = part is GAP
             self.draw()
 
     def draw(self) -> None:
@@ -82,7 +85,7 @@ class Screen:
         tails = (self._thoughts, self._words, self._output)
         parts = [part for each in tails if each and (part := each.tail())]
         if line := self.status.line():
-            parts += [Text(), line] if parts else [line]
+            parts += [GAP, line] if parts else [line]
         if parts:
             self._live.draw(Group(*parts))
         else:
@@ -96,6 +99,7 @@ class Screen:
     def release(self) -> None:
         """The prompt is gone: show what has waited."""
         held, self._held = self._held or [], None
+        self._after_gap = False
         if held:
             self.print(*held)
 
@@ -141,7 +145,7 @@ class Screen:
         self._end_words()
         again = f"again in {seconds(waiting.delay_s)}" if waiting.delay_s >= 0.1 else "again"
         of = f"try {waiting.attempt} of {waiting.attempts}" if waiting.attempts else f"try {waiting.attempt}"
-        self.print(Text(f"● {one_line(waiting.reason, 300)}: {again} ({of})", style="notice"))
+        self.print(mark(f"{one_line(waiting.reason, 300)}: {again} ({of})", "notice"))
         self.status.restart()
 
     def _on_step(self, step: Step) -> None:
@@ -178,7 +182,7 @@ class Screen:
         elif isinstance(event, NoticeEvent):
             if event.kind in _STARTS_AGAIN:
                 self._end_words()
-            self.print(Text(f"● {one_line(event.text)}", style="notice"))
+            self.print(mark(one_line(event.text), "notice"))
         elif isinstance(event, ErrorEvent):
             self._end_words()
             self.print(error_line(event.text, event.hint))
@@ -215,10 +219,10 @@ class Screen:
         if streamed is None or streamed.text.strip() != event.text.strip():
             if streamed is not None:
                 self.print_if(streamed.close())
-                self.print(Text("● The message as it was recorded:", style="notice"))
+                self.print(mark("The message as it was recorded:", "notice"))
             streamed = MarkdownStream()
             self.print_if(streamed.feed(event.text))
-        self.print_if([*streamed.close(), Text()])
+        self.print_if([*streamed.close(), GAP])
         if event.blocks:
             self.latest = event
         self._notes_on(event)
@@ -226,11 +230,11 @@ class Screen:
 
     def _notes_on(self, event: MessageEvent) -> None:
         for name in event.unsupported:
-            self.print(Text(f"● {one_line(name, 40)} cannot be run here", style="notice"))
+            self.print(mark(f"{one_line(name, 40)} cannot be run here", "notice"))
         if event.unterminated:
-            self.print(Text("● A fence was not closed: nothing of this message runs", style="notice"))
+            self.print(mark("A fence was not closed: nothing of this message runs", "notice"))
         if event.cut:
-            self.print(Text(f"● The message is incomplete ({one_line(event.cut)}): nothing of it runs", style="notice"))
+            self.print(mark(f"The message is incomplete ({one_line(event.cut)}): nothing of it runs", "notice"))
 
     def _on_output(self, event: OutputEvent) -> None:
         self._show_review()
@@ -244,7 +248,7 @@ class Screen:
         self._end_output()
         self._round.ran(event)
         if event.truncated:
-            self.print(Text("● The output was cut in the middle", style="notice"))
+            self.print(mark("The output was cut in the middle", "notice"))
         for file in event.files:
             self.print(Text(f"→ {one_line(file.path)}  {file.change}, {size(file.size)}"))
             work_dir = self._work_dir()
@@ -252,7 +256,7 @@ class Screen:
                 self._live.clear()
                 self._pictures.show(work_dir, file.path)
         for name in event.left_behind:
-            self.print(Text(f"● left behind: {one_line(name)}", style="notice"))
+            self.print(mark(f"left behind: {one_line(name)}", "notice"))
 
     def _on_stop(self, event: StopEvent) -> None:
         self._end_words()
@@ -290,7 +294,7 @@ class Screen:
     def _end_round(self) -> None:
         self._show_review()
         if line := self._round.take_line():
-            self.print(line, Text())
+            self.print(line, GAP)
 
     def _show_review(self) -> None:
         if self._review:
@@ -304,10 +308,10 @@ def _is_pass(event: Event) -> bool:
     return isinstance(event, MessageEvent) and event.kind in ("pass", "review")
 
 
-def error_line(text: str, hint: str = "") -> Text:
+def error_line(text: str, hint: str = "") -> Hanging:
     """An error on one line: what happened and what to do."""
-    line = Text(f"✘ {one_line(text)}", style="bad")
-    return line.append(f" {one_line(hint)}", style="default not bold") if hint else line
+    line = Text(one_line(text), style="bad")
+    return Hanging(Text("✘ ", style="bad"), line.append(f" {one_line(hint)}", style="default") if hint else line)
 
 
 _STOPS = {

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from interfaces.terminal.markdown import PARSER, Words, highlighted
-from interfaces.terminal.outlet import rule
+from interfaces.terminal.outlet import GAP, rule
 from interfaces.terminal.plain import shown
 
 _CONTEXT = 200
@@ -87,7 +87,7 @@ class MarkdownStream:
         if not text.strip():
             return None
         words = Words(text)
-        return Group(Text(), words) if self._last and self._space(self._kind()) else words
+        return Group(GAP, words) if self._last and self._space(self._kind()) else words
 
     def _kind(self) -> str:
         tokens = PARSER.parse(self._pending)
@@ -137,7 +137,7 @@ class MarkdownStream:
             closing = re.compile(rf" {{0,3}}{re.escape(opening[3])}{{{len(opening[2])},}}[ \t]*")
             language = shown(info).split()[0] if info.split() else ""
             self._fence = _Fence(closing, len(opening[1]), language)
-            parts += [Text()] if self._last else []
+            parts += [GAP] if self._last else []
             parts.append(rule(language or "text"))
             self._last = kind
             rest = rest[1:]
@@ -158,6 +158,6 @@ class MarkdownStream:
         return starts
 
     def _block(self, kind: str, text: str) -> list[RenderableType]:
-        parts: list[RenderableType] = [Text()] if self._space(kind) else []
+        parts: list[RenderableType] = [GAP] if self._space(kind) else []
         self._last = kind
         return [*parts, Words(shown(text).strip("\n"))]

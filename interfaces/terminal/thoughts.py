@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from interfaces.terminal.outlet import GAP
 from interfaces.terminal.plain import shown
 
 
@@ -28,7 +29,7 @@ class Thoughts:
         """The reasoning has ended: its last line, and an empty one below."""
         parts = self._line(self._pending) if self._pending.strip() else []
         self._pending = ""
-        return [*parts, Text()] if self._begun else []
+        return [*parts, GAP] if self._begun else []
 
     def _line(self, line: str) -> list[RenderableType]:
         if not line.strip() and not self._begun:

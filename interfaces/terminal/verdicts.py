@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from interfaces.terminal.hanging import Hanging
 from interfaces.terminal.plain import one_line
 from interfaces.terminal.trimmed import Trimmed
 from sessions.events import ReviewEvent
@@ -63,7 +63,7 @@ def _why(reason: str, findings: Sequence[Mapping[str, Any]]) -> list[RenderableT
     line = Text(reason)
     if rules := dict.fromkeys(one_line(str(finding.get("rule", ""))) for finding in told):
         line.append(f"  ({', '.join(rules)})", style="faint")
-    parts: list[RenderableType] = [Padding(line, (0, 0, 0, 2), expand=False)] if line else []
+    parts: list[RenderableType] = [Hanging("  ", line)] if line else []
     return [*parts, findings_table(others)] if others else parts
 
 
@@ -78,7 +78,7 @@ def explanation(event: ReviewEvent) -> list[RenderableType]:
         by = {"rules": "the rules", "model": "the reviewer's model", "nobody": "nobody: the reviewer failed"}
         parts.append(Text(f"  by {by.get(str(block.get('by', 'rules')), 'the rules')}", style="faint"))
         if block.get("reason"):
-            parts.append(Text(f"  {one_line(str(block['reason']))}"))
+            parts.append(Hanging("  ", Text(one_line(str(block["reason"])))))
         parts.append(findings_table(block["findings"]) if block.get("findings") else _no_findings())
     return parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -21,7 +21,7 @@ CTRL_C, CTRL_D, ALT_ENTER = "\x03", "\x04", "\x1b\r"
 class PseudoTerminal:
     """Runs a Python program in a pseudo-terminal and keeps what a human would see: the screen and what is above."""
 
-    def __init__(self, *arguments: str, columns: int = 80, rows: int = 24, **environ: str) -> None:
+    def __init__(self, *arguments: str, columns: int = 80, rows: int = 24, environ: Mapping[str, str] = {}) -> None:
         self.screen = pyte.HistoryScreen(columns, rows, history=5000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""

@@ -12,8 +12,8 @@ import pytest
 from tests.interfaces.terminals import ALT_ENTER, CTRL_C, CTRL_D, FAKE_CHAT, PseudoTerminal
 
 
-def chat(directory: Path, *arguments: str, **more: object) -> PseudoTerminal:
-    terminal = PseudoTerminal(FAKE_CHAT, str(directory), *arguments, **more)  # type: ignore[arg-type]  # columns, rows
+def chat(directory: Path, *arguments: str, columns: int = 80, rows: int = 24, **environ: str) -> PseudoTerminal:
+    terminal = PseudoTerminal(FAKE_CHAT, str(directory), *arguments, columns=columns, rows=rows, environ=environ)
     if len(arguments) < 2:
         terminal.wait("›")
     return terminal

@@ -164,6 +164,11 @@ def test_output_is_shown_by_lines_with_its_stream() -> None:
     assert out == "│ a\n│ bc\n│ ␛]0;t␇[bold]\n┃ oops\n"
 
 
+def test_what_wraps_stays_behind_its_bar() -> None:
+    out = Shown()(output("x" * 78 + "✔ approved\n", "stderr"), ran())
+    assert out.splitlines() == ["┃ " + "x" * 78, "┃ ✔ approved"]
+
+
 def test_carriage_returns_do_not_overwrite() -> None:
     assert Shown()(output("safe\rrm -rf /\n"), ran()) == "│ safe␍rm -rf /\n"
 

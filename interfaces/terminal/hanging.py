@@ -1,0 +1,29 @@
+"""Text behind a mark, every line of it: what wraps never looks like a line of the program's own."""
+
+from __future__ import annotations
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from interfaces.terminal.outlet import TAB_SIZE
+
+
+class Hanging:
+    """A paragraph whose first line follows one mark and whose other lines follow another, blanks by default."""
+
+    def __init__(self, mark: str | Text, text: Text, rest: str | Text | None = None) -> None:
+        self._mark = Text(mark) if isinstance(mark, str) else mark
+        self._text = text
+        self._rest = Text(rest) if isinstance(rest, str) else rest or Text(" " * self._mark.cell_len)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = max(options.max_width - self._mark.cell_len, 1)
+        lines = self._text.wrap(console, width, overflow="fold", tab_size=TAB_SIZE)
+        for number, line in enumerate(lines or [Text()]):
+            line.rstrip()
+            yield Text.assemble(self._rest if number else self._mark, line)
+
+
+def mark(text: str, style: str, *, sign: str = "●", indent: int = 0) -> Hanging:
+    """A notice behind its sign, in one style."""
+    return Hanging(Text(f"{' ' * indent}{sign} ", style=style), Text(text, style=style))
