@@ -194,7 +194,7 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
 
     async def _send_changes(self, box: Container, host: WorkDir) -> tuple[str, ...]:
         """Bring the workspace up to what the work directory holds; returns what is left out and was not yet told."""
-        new, gone, left = await in_thread(host.changes)
+        new, gone, left = host.changes() if self._runs > 1 and host.is_small else await in_thread(host.changes)
         if gone:
             box.channel.send(frames.REMOVE, {"paths": gone})
         for name in new:

@@ -42,7 +42,6 @@ class Supervisor:
         self._receiver = frames.Receiver(key, b"host")
         self._waiting: list[tuple[int, bytes]] = []
         self._cancelled: set[int] = set()
-        self._filter = seccomp.Filter()
         wake_read, self._wake_write = os.pipe()
         self._wake = wake_read
         for descriptor in (wake_read, self._wake_write):
@@ -51,10 +50,12 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         config = self._next_frame()[1]
         self._config: dict[str, Any] = frames.split_json(config)[0]
-        self._limits = process.Limits(self._config["file_size_bytes"], self._config["open_files"])
+        limits = process.Limits(self._config["file_size_bytes"], self._config["open_files"])
+        self._world = process.World(self._config["env"], limits, seccomp.Filter())
         self._workspace = files.Workspace(self._config["workspace"])
         self._refused: list[tuple[str, str]] = []
         self._state = posture.own_state()
+        self._stand_by: process.StandBy | None = None
         self._warm: Warm | None = None
         self._warm_delay_s = 0.0
 
@@ -81,20 +82,27 @@ class Supervisor:
     # -- the warm process
 
     def _idle(self) -> None:
-        """Wait for the host; meanwhile make a warm process, where there is to be one."""
+        """Wait for the host; meanwhile make ready what the next block starts with."""
+        if self._stand_by is None and not (self._warm and self._warm.ready):
+            self._stand_by = process.StandBy(self._world, self._workspace.path)
         poller = select.poll()
         poller.register(0, select.POLLIN)
         if self._config["warm"] and self._warm is None and not poller.poll(self._warm_delay_s * 1000):
             self._warm_delay_s = IDLE_S
-            modules, env = self._config["warm"], self._config["env"]
-            self._warm = Warm(self._config["warm_source"], modules, env, self._limits, self._filter)
+            self._warm = Warm(self._config["warm_source"], self._config["warm"], self._world)
         if self._warm is not None and not self._warm.ready:
             poller.register(self._warm, select.POLLIN)
         while not any(descriptor == 0 for descriptor, _ in poller.poll()):
             if self._warm is not None:
                 poller.unregister(self._warm)
                 if self._warm.hear():
+                    self._end_stand_by()
                     self._send(frames.IDLE, {"warm": True})
+
+    def _end_stand_by(self) -> None:
+        if self._stand_by is not None:
+            self._stand_by.kill()
+            self._stand_by = None
 
     def _take_warm(self, name: str) -> process.Child | None:
         """The warm process as that of a Python block, if there is one that is ready; in any case there is none then."""
@@ -230,7 +238,7 @@ class Supervisor:
     ) -> Ended:
         command = [_fill(word, words) for word in argv]
         deadline = time.monotonic() + timeout_s
-        child = warm or process.start(command, self._config["env"], self._workspace.path, self._limits, self._filter)
+        child = warm or self._start(command)
         status, why = self._watch(child, deadline, run, cap)
         # A warm process that has told its end is killed, and waited for when the host has its result.
         others = {} if why == "told" and process.kill_alone(child.pid) else process.sweep()
@@ -239,6 +247,15 @@ class Supervisor:
                 pass
         child.close()
         return Ended(others.get(child.pid, 0) if status is None else status, why if why != "told" else "")
+
+    def _start(self, command: list[str]) -> process.Child:
+        stand_by, self._stand_by = self._stand_by, None
+        if stand_by is not None:
+            try:
+                return stand_by.go(command)
+            except OSError:  # it was killed, for want of memory perhaps
+                stand_by.kill()
+        return process.start(command, self._world, self._workspace.path)
 
     def _watch(self, child: process.Child, deadline: float, run: int, cap: Cap) -> tuple[int | None, str]:
         """Pass on output until the process has ended (its wait status, perhaps `told`) or must be ended (the reason).

@@ -48,6 +48,11 @@ class WorkDir:
         self._ours: set[str] = set()
         self._incoming: dict[str, _Incoming] = {}
 
+    @property
+    def is_small(self) -> bool:
+        """Whether looking through it is quicker than handing that to a thread."""
+        return len(self._inside) < 100
+
     def forget(self) -> None:
         """The container is another: everything has to go in again."""
         self._inside.clear()

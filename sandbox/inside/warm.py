@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 
-from sandbox.inside import process, seccomp
+from sandbox.inside import process
 
 IDLE_S = 0.1
 """How long nothing must have been asked before one is made: blocks that come back to back need none."""
@@ -14,13 +16,11 @@ IDLE_S = 0.1
 class Warm:
     """A Python process that is importing or has imported."""
 
-    def __init__(
-        self, source: str, modules: list[str], env: dict[str, str], limits: process.Limits, own_filter: seccomp.Filter
-    ) -> None:
+    def __init__(self, source: str, modules: list[str], world: process.World) -> None:
         self._ours, theirs = socket.socketpair()
         argv = ["python3", "-c", source, *modules]
         # From the root directory: nothing that a block left in the workspace can be imported.
-        self.child = process.start(argv, env, "/", limits, own_filter, extra=theirs.fileno())
+        self.child = process.start(argv, world, "/", extra=theirs.fileno())
         theirs.close()
         self.ready = False
 
@@ -41,6 +41,9 @@ class Warm:
 
     def kill(self) -> None:
         """End it, with every process that it may have started."""
-        process.sweep()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.child.pid, 0)
         self._ours.close()
         self.child.close()

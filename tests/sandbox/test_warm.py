@@ -123,16 +123,22 @@ async def test_it_is_gone_before_any_other_block_starts(both: tuple[DockerExecut
     await boxes.check_clean(warm)
 
 
-async def test_time_limit_cancel_and_memory_hold_for_it_too(tmp_path: Path) -> None:
+async def test_the_time_limit_holds_for_it_too(tmp_path: Path) -> None:
     policy = boxes.policy(warm=True, warm_imports=("json",), timeout_s=1)
     async with DockerExecutor(policy=policy, work_dir=tmp_path) as own:
         await own.until_warm()
         assert (await run(own, "while True: pass")).timed_out
         await own.until_warm()
-        result = await run(own, "data = []\nwhile True: data.append(b'x' * (8 << 20))")
-        assert (result.exit_code, result.oom) == (137, True)
-        await own.until_warm()
         await boxes.check_clean(own)
+
+
+async def test_the_memory_limit_holds_for_it_too(both: tuple[DockerExecutor, DockerExecutor]) -> None:
+    _, warm = both
+    await warm.until_warm()
+    result = await run(warm, "data = []\nwhile True: data.append(b'x' * (8 << 20))")
+    assert (result.exit_code, result.oom) == (137, True)
+    await warm.until_warm()
+    await boxes.check_clean(warm)
 
 
 async def test_no_warm_process_where_the_environment_could_lead_it(tmp_path: Path) -> None:
