@@ -26,7 +26,7 @@ from safety.code_blocks import CodeBlock
 from sandbox.base import ExecutionResult
 from sessions.events import ErrorEvent, ExecutionEvent, FileInfo
 from sessions.progress import Step
-from utils.errors import SandboxError
+from utils.errors import NotApprovedError, SandboxError
 
 NAME = "code_executor"
 
@@ -173,9 +173,16 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
         return {"task": self._parts.state.model_dump(mode="json"), "gate": self._parts.gate.save_state()}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Take over what `save_state` returned."""
+        """Take over what `save_state` returned.
+
+        A gate that cannot be loaded (a secret in the code was not kept, so its digest is another) stays shut: the
+        proposal is forgotten, and nothing of it runs.
+        """
         self._parts.state.replace(TaskState.model_validate(state["task"]))
-        self._parts.gate.load_state(state["gate"])
+        try:
+            self._parts.gate.load_state(state["gate"])
+        except NotApprovedError:
+            self._parts.state.proposal = self._parts.state.review = None
 
     def _to_config(self) -> NoReturn:
         raise ValueError("A gated code executor cannot be dumped without its gate; teams.assembly builds it.")

@@ -16,6 +16,10 @@ Outcome = Literal["", "ran", "failed", "denied", "refused", "sandbox"]
 sandbox itself failed."""
 
 
+REMEMBERED = 32
+"""Blocks whose quotation is known as one: what is quoted ran lately, and what is saved every turn must not grow."""
+
+
 class Block(BaseModel):
     """A code block of the proposal, as it is saved."""
 
@@ -97,7 +101,7 @@ class TaskState(BaseModel):
     """Digests of the message that failed last."""
     last_error: str = ""
     ran: tuple[str, ...] = ()
-    """Digests that ran successfully in this task."""
+    """Digests that ran successfully in this task, the last `REMEMBERED` of them."""
     approved: dict[str, str] = {}
     """Language to the code approved last, for the diff of the next question."""
     ask_again: tuple[str, ...] = ()
@@ -137,7 +141,7 @@ class TaskState(BaseModel):
         """A message ran to its end."""
         self.outcome = "ran"
         self.sandbox_failures = 0
-        self.ran = tuple(dict.fromkeys((*self.ran, *digests)))
+        self.ran = tuple(dict.fromkeys((*self.ran, *digests)))[-REMEMBERED:]
         self.reset_counters()
 
     def note_failure(self, digests: tuple[str, ...], error: str, retries: int) -> None:
