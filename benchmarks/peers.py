@@ -31,6 +31,7 @@ def ours(directory: str, *, warm: bool = False) -> DockerExecutor:
 def autogens(directory: str) -> DockerCommandLineCodeExecutor:
     """AutoGen's executor on our image, so that both start the same interpreter."""
     logging.getLogger("autogen_ext").setLevel(logging.CRITICAL)
+    Path(directory).mkdir(exist_ok=True)
     Path(directory).chmod(0o755)  # the image's user must be able to read it
     return DockerCommandLineCodeExecutor(image=image_name(), work_dir=directory)
 
