@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pexpect
 import pytest
@@ -31,13 +30,12 @@ profiles:
 
 def menu(home: Path, **environ: str) -> PseudoTerminal:
     # The profile's address is this machine's: only a menu that is started by hand asks for a key there.
-    variables: dict[str, Any] = {"OLLAMA_BASE_URL": NO_OLLAMA, "MINE_API_KEY": "", **environ}
-    return PseudoTerminal(MENU, str(home), **variables)
+    variables = {"OLLAMA_BASE_URL": NO_OLLAMA, "MINE_API_KEY": "", **environ}
+    return PseudoTerminal(MENU, str(home), environ=variables)
 
 
 def test_the_program_offers_the_menu_where_no_model_is_configured(tmp_path: Path) -> None:
-    variables: dict[str, Any] = dict(environment(tmp_path))
-    with PseudoTerminal(MAIN, "--data-dir", str(tmp_path), **variables) as terminal:
+    with PseudoTerminal(MAIN, "--data-dir", str(tmp_path), environ=environment(tmp_path)) as terminal:
         shown = terminal.wait("Your choice")
         assert "1  see the demo" in shown
         assert "2  paste a key" in shown
@@ -48,8 +46,7 @@ def test_the_program_offers_the_menu_where_no_model_is_configured(tmp_path: Path
 
 @pytest.mark.docker
 def test_the_menu_leads_to_the_demo_which_ends(tmp_path: Path) -> None:
-    variables: dict[str, Any] = dict(environment(tmp_path))
-    with PseudoTerminal(MAIN, "--data-dir", str(tmp_path), **variables) as terminal:
+    with PseudoTerminal(MAIN, "--data-dir", str(tmp_path), environ=environment(tmp_path)) as terminal:
         terminal.wait("Your choice")
         terminal.enter("1")
         terminal.wait("factorial(5) = 120", timeout=60)
@@ -59,8 +56,9 @@ def test_the_menu_leads_to_the_demo_which_ends(tmp_path: Path) -> None:
 
 
 def test_a_model_that_was_named_is_not_replaced_by_the_menu(tmp_path: Path) -> None:
-    variables: dict[str, Any] = dict(environment(tmp_path))
-    with PseudoTerminal(MAIN, "--model", "anthropic", "--data-dir", str(tmp_path), **variables) as terminal:
+    with PseudoTerminal(
+        MAIN, "--model", "anthropic", "--data-dir", str(tmp_path), environ=environment(tmp_path)
+    ) as terminal:
         shown = terminal.wait("ANTHROPIC_API_KEY is not set")
     assert "Your choice" not in shown
 
