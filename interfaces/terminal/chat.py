@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -14,28 +14,23 @@ from rich.text import Text
 from interfaces.terminal.banner import NEXT_STEPS, banner
 from interfaces.terminal.commands import completions, ends_task, parse_command, run_command
 from interfaces.terminal.hanging import Hanging, mark
-from interfaces.terminal.keyboard import quiet, signals
+from interfaces.terminal.keyboard import INTERRUPTED, signals
 from interfaces.terminal.outlet import GAP, can_redraw, make_console, write_through
 from interfaces.terminal.plain import one_line, shown
 from interfaces.terminal.profiles import profile_list
 from interfaces.terminal.prompt import Input, InterruptedInput, make_input
 from interfaces.terminal.questions import Asker
 from interfaces.terminal.retries import code_change
-from interfaces.terminal.screen import Screen, error_line
+from interfaces.terminal.screen import Screen
 from interfaces.terminal.talker import Assemble, Talker
+from interfaces.terminal.work import STOP_S, Do, Work
 from sessions.events import EXIT_STATUS, ReviewEvent, StopEvent, TaskEvent
 from sessions.store import Store
 from utils.errors import EndOfInputError, RoundtableError
 from utils.settings import AskPolicy, Settings
 
-INTERRUPTED = 130
-"""Exit status after two Ctrl-C, or when the program is told to end."""
 _TWICE_S = 2.0
 """Two Ctrl-C within this time leave the chat, seconds."""
-_STOP_S = 5.0
-"""How long a conversation that was cancelled may take to stop before it is dropped, seconds."""
-_CLOSE_S = 15.0
-"""How long removing the sandbox may take, seconds."""
 
 
 async def chat(settings: Settings, *, store: Store, session: str | None = None, task: str | None = None) -> int:
@@ -58,8 +53,8 @@ class Chat:
         self._store = store
         self._assemble = assemble
         self._human = human
-        self._talk: Talker | None = None
-        self.screen = Screen(console, work_dir=lambda: self._talk.work_dir if self._talk else None)
+        self._work: Work | None = None
+        self.screen = Screen(console, work_dir=lambda: self._work.talk.work_dir if self._work else None)
         self._input: Input = make_input(
             settings.data_dir,
             interactive=human and can_redraw(console),
@@ -68,8 +63,6 @@ class Chat:
             toolbar=self.screen.status.toolbar,
         )
         self._profile = settings.model
-        self._starting: asyncio.Task[None] | None = None
-        self._work: asyncio.Task[StopEvent | None] | None = None
         self._typing: asyncio.Task[str] | None = None
         self._next: tuple[str, str] | None = None
         self._interrupted_at = -_TWICE_S
@@ -85,7 +78,7 @@ class Chat:
         try:
             with signals(self.interrupt, self._hang_up):
                 try:
-                    self._open(session)
+                    await self._open(session)
                     if session is not None:
                         self._show_last_task(session)
                         stop = await self._do(lambda talk: talk.resume())
@@ -102,14 +95,18 @@ class Chat:
             self.screen.close()
         if self._killed:
             return INTERRUPTED
-        return EXIT_STATUS[stop.reason] if task is not None and stop else 0
+        if task is None:
+            return 0
+        return EXIT_STATUS[stop.reason] if stop else INTERRUPTED
 
-    def _open(self, session: str | None) -> None:
+    async def _open(self, session: str | None) -> None:
+        """Let a conversation take the place of the one before, which stays where the new one cannot be built."""
         ask = Asker(self.screen, self._input, self.interrupt, self._command_between) if self._human else None
-        self._talk = self._assemble(self._settings, listener=self.screen, ask=ask, store=self._store, session=session)
+        talk = self._assemble(self._settings, listener=self.screen, ask=ask, store=self._store, session=session)
+        await self._close()
         demo = self._settings.model == "demo"
-        self.show(*banner(self._talk.info, demo=demo, human=self._human))
-        self._starting = asyncio.ensure_future(self._talk.start())
+        self.show(*banner(talk.info, demo=demo, human=self._human))
+        self._work = Work(talk, self.screen)
 
     def _show_last_task(self, session: str) -> None:
         tasks = [event.text for event in self._store.events(session) if isinstance(event, TaskEvent)]
@@ -117,23 +114,9 @@ class Chat:
             self.show(mark(f"last task: {one_line(tasks[-1], 200)}", "notice"))
 
     async def _close(self) -> None:
-        talk, self._talk = self._talk, None
-        await self._end_start()
-        if talk is None:
-            return
-        try:
-            await asyncio.wait_for(talk.close(), _CLOSE_S)
-        except asyncio.TimeoutError:
-            self.show(error_line("The sandbox could not be removed in time.", "The next start removes it."))
-        except RoundtableError as error:
-            self.show(error_line(error.message, error.hint))
-
-    async def _end_start(self) -> None:
-        starting, self._starting = self._starting, None
-        if starting:
-            starting.cancel()
-            await asyncio.wait([starting])
-            _ = starting.cancelled() or starting.exception()  # a task that was run has told it
+        work, self._work = self._work, None
+        if work:
+            await work.close()
 
     async def _prompts(self) -> None:
         """Read tasks and commands until the human leaves."""
@@ -167,7 +150,7 @@ class Chat:
             return
         self._next = (name, argument)
         self._talker.cancel()
-        await asyncio.sleep(_STOP_S)  # the question is cancelled meanwhile
+        await asyncio.sleep(STOP_S)  # the question is cancelled meanwhile
 
     async def _read(self, hint: str) -> str:
         """Read what is typed at the prompt. Being told to leave is the end of the input."""
@@ -188,28 +171,8 @@ class Chat:
     async def _task(self, text: str) -> None:
         await self._do(lambda talk: talk.run(text))
 
-    async def _do(self, what: Callable[[Talker], Awaitable[StopEvent | None]]) -> StopEvent | None:
-        """Run something of the conversation to its end, whatever ends it; None where it was dropped."""
-        if self._leaving:
-            return None
-        self.show(GAP)
-        with quiet():
-            self._work = asyncio.ensure_future(self._started(what))
-            try:
-                await asyncio.wait([self._work])
-                return None if self._work.cancelled() else self._work.result()
-            finally:
-                self._work.cancel()
-                self._work = None
-                self.screen.settle()
-                self.show(GAP)
-
-    async def _started(self, what: Callable[[Talker], Awaitable[StopEvent | None]]) -> StopEvent | None:
-        assert self._talk
-        if self._starting:
-            await asyncio.wait([self._starting])
-            await self._end_start()  # a failure comes again, and is told, when the task is run
-        return await what(self._talk)
+    async def _do(self, do: Do) -> StopEvent | None:
+        return None if self._leaving or self._work is None else await self._work.run(do)
 
     def _after_demo(self) -> None:
         if self._settings.model == "demo" and not self._leaving:
@@ -222,7 +185,7 @@ class Chat:
         if self._again():
             self._leave()
         elif self._work:
-            self._stop_work()
+            self._work.stop()
 
     def _interrupted_prompt(self, typed: str) -> None:
         if typed.strip():
@@ -245,23 +208,7 @@ class Chat:
         if self._typing:
             self._typing.cancel()
         if self._work:
-            self._stop_work()
-
-    def _stop_work(self) -> None:
-        assert self._work
-        assert self._talk
-        self.screen.status.stopping()
-        if self._starting:
-            self._starting.cancel()
-            self._work.cancel()
-            return
-        self._talk.cancel()
-        asyncio.get_running_loop().call_later(_STOP_S, self._drop, self._work)
-
-    def _drop(self, work: asyncio.Task[StopEvent | None]) -> None:
-        if not work.done():
-            self.show(error_line("The task did not stop in time and was dropped."))
-            work.cancel()
+            self._work.stop()
 
     # -- what the commands need ----------------------------------------------------------------------------------
 
@@ -287,8 +234,8 @@ class Chat:
 
     @property
     def _talker(self) -> Talker:
-        assert self._talk
-        return self._talk
+        assert self._work
+        return self._work.talk
 
     def profiles(self) -> Sequence[tuple[str, str]]:
         """Names of the profiles, each with its model or what it lacks; empty where models.yaml cannot be read."""
@@ -310,11 +257,9 @@ class Chat:
 
     async def new(self) -> None:
         """Begin a new session with the model and the policy that are in force."""
-        policy = self.ask
-        self._settings = self._settings.model_copy(update={"model": self._profile, "ask": policy})
-        await self._close()
+        self._settings = self._settings.model_copy(update={"model": self._profile, "ask": self.ask})
+        await self._open(None)
         self.screen.latest = None
-        self._open(None)
 
     async def retry(self, model: str) -> None:
         """Put the last request again, for this once by another model where one is named; show what changed."""

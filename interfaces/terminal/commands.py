@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interfaces.terminal.plain import one_line, size
-from interfaces.terminal.screen import error_line
+from interfaces.terminal.summary import error_line
 from interfaces.terminal.trimmed import Trimmed
 from interfaces.terminal.verdicts import explanation
 from sessions.events import ReviewEvent

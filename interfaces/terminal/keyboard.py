@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,9 @@ if sys.platform != "win32":
     import termios
 
     _LOUD = termios.ECHO | termios.ICANON | termios.ISIG
+
+INTERRUPTED = 130
+"""Exit status after two Ctrl-C, or when the program is told to end."""
 
 _Attributes = list[Any]
 """What termios tells of a terminal: flags, speeds, control characters."""
@@ -77,7 +81,7 @@ def _restore(saved: _Attributes) -> None:
 def signals(on_interrupt: Callable[[], None], on_leave: Callable[[], None]) -> Iterator[None]:
     """Hand Ctrl-C to `on_interrupt`, and a request to end or a closed terminal to `on_leave`, on the event loop.
 
-    Afterwards Ctrl-C does nothing: everything is cleaned up, and the last steps to the program's end need no tearing.
+    Afterwards everything is cleaned up, and Ctrl-C ends the program at once.
     """
     loop = asyncio.get_running_loop()
     wanted = {signal.SIGINT: on_interrupt, signal.SIGTERM: on_leave}
@@ -90,7 +94,7 @@ def signals(on_interrupt: Callable[[], None], on_leave: Callable[[], None]) -> I
         finally:
             for number in wanted:
                 loop.remove_signal_handler(number)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(INTERRUPTED))
         return
     before = {number: signal.getsignal(number) for number in wanted}
 

@@ -16,7 +16,8 @@ from interfaces.terminal.outlet import rule
 from interfaces.terminal.pager import page
 from interfaces.terminal.plain import one_line
 from interfaces.terminal.prompt import Input, InterruptedInput
-from interfaces.terminal.screen import Screen, error_line
+from interfaces.terminal.screen import Screen
+from interfaces.terminal.summary import error_line
 from interfaces.terminal.verdicts import DIGEST_SHOWN
 from sessions.questions import Answer, AskedBlock, Question
 from utils.errors import ConfigurationError, EndOfInputError

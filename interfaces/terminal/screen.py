@@ -9,15 +9,16 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from interfaces.terminal.hanging import Hanging, mark
+from interfaces.terminal.hanging import mark
 from interfaces.terminal.live import LiveRegion
 from interfaces.terminal.outlet import GAP, batch
 from interfaces.terminal.pictures import Pictures
-from interfaces.terminal.plain import counted, one_line, seconds, size
+from interfaces.terminal.plain import one_line, seconds, size
 from interfaces.terminal.program_output import ProgramOutput
 from interfaces.terminal.rounds import Round
 from interfaces.terminal.status import Status
 from interfaces.terminal.stream import MarkdownStream
+from interfaces.terminal.summary import error_line, summary
 from interfaces.terminal.thoughts import Thoughts
 from interfaces.terminal.verdicts import review_parts
 from sessions.events import (
@@ -306,40 +307,3 @@ class Screen:
 def _is_pass(event: Event) -> bool:
     """Whether it is an agent's message that shows nothing: a verdict waits on, for a question that may show it."""
     return isinstance(event, MessageEvent) and event.kind in ("pass", "review")
-
-
-def error_line(text: str, hint: str = "") -> Hanging:
-    """An error on one line: what happened and what to do."""
-    line = Text(one_line(text), style="bad")
-    return Hanging(Text("✘ ", style="bad"), line.append(f" {one_line(hint)}", style="default") if hint else line)
-
-
-_STOPS = {
-    "approved": ("✔ approved", "good"),
-    "stopped": ("✔ done", "good"),
-    "answered": ("✔ answered", "good"),
-    "stuck": ("✘ stuck", "bad"),
-    "limit": ("✘ limit reached", "bad"),
-    "interrupted": ("● interrupted", "ask"),
-    "error": ("✘ ended by an error", "bad"),
-}
-
-
-def summary(event: StopEvent) -> list[RenderableType]:
-    """The end of a task: why, what it took, where the files are."""
-    words, style = _STOPS[event.reason]
-    first = Text(words, style=style)
-    if event.text and event.reason in ("stuck", "limit", "error"):
-        first.append(f": {one_line(event.text)}", style="default")
-    usage = event.usage
-    tokens = usage.prompt_tokens + usage.completion_tokens
-    facts = [
-        f"{counted(event.blocks_run, 'block')} run",
-        counted(usage.calls, "model call"),
-        f"{tokens:,} tokens ({usage.prompt_tokens:,} in, {usage.completion_tokens:,} out)",
-        seconds(event.duration_s),
-    ]
-    parts: list[RenderableType] = [first, Text("  " + " · ".join(facts), style="faint")]
-    if event.work_dir:
-        parts.append(Text(f"  files: {one_line(event.work_dir)}", style="faint"))
-    return parts

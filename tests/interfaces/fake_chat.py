@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -94,7 +95,7 @@ class FakeConversation:
 
     async def start(self) -> None:
         self.screen.on_progress(Step("program", "starting sandbox", "started"))
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(60 if self.settings.model == "cold" else 0.3)
         self.screen.on_progress(Step("program", "starting sandbox", "ended"))
 
     def cancel(self) -> None:
@@ -237,6 +238,14 @@ class FakeConversation:
         await self.write(
             "It prints **120**, as it should.\n\n| n | n! |\n|---|----|\n| 4 | 24 |\n| 5 | 120 |\n\nSTOP\n"
         )
+
+    async def play_deaf(self) -> AsyncIterator[None]:
+        """Never stops when it is told to."""
+        yield
+        self.screen.on_event(NoticeEvent(source="program", text="deaf"))
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
 
     async def play_risky(self) -> AsyncIterator[None]:
         yield

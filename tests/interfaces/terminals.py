@@ -90,7 +90,8 @@ class PseudoTerminal:
             assert time.monotonic() < end, f"the program did not end within {timeout} s:\n{self.text}"
         if self.process.isalive():
             self.process.wait()
-        assert self.process.exitstatus is not None
+        if self.process.exitstatus is None:  # a signal ended it: the status that a shell tells
+            return 128 + int(self.process.signalstatus or 0)
         return int(self.process.exitstatus)
 
     def _read(self) -> bool:

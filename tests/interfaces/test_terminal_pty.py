@@ -176,6 +176,25 @@ def test_ctrl_c_once_returns_to_the_prompt(tmp_path: Path, task: str) -> None:
         terminal.wait("✔ approved")
 
 
+def test_ctrl_c_while_the_sandbox_starts_returns_to_the_prompt(tmp_path: Path) -> None:
+    with chat(tmp_path, "cold") as terminal:
+        terminal.enter("hello")
+        terminal.wait("starting the sandbox")
+        terminal.type(CTRL_C)
+        terminal.wait("● interrupted")
+        terminal.wait_prompt()
+        terminal.enter("hello")
+        terminal.wait("✔ approved")
+
+
+def test_a_task_that_does_not_stop_is_dropped(tmp_path: Path) -> None:
+    with chat(tmp_path, "", "deaf") as terminal:
+        terminal.wait("● deaf")
+        terminal.type(CTRL_C)
+        terminal.wait("The task did not stop in time and was dropped.")
+        assert terminal.exit_status(on_wait=lambda: terminal.type(CTRL_C)) == 130
+
+
 def test_ctrl_c_twice_leaves_and_cleans_up(tmp_path: Path) -> None:
     with chat(tmp_path) as terminal:
         terminal.enter("slow")
