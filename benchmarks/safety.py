@@ -85,17 +85,23 @@ def show(figures: Figures) -> str:
     """The figures as a table."""
     lines = [f"{'category':34} {'label':7} {'blocks':>6} {'flagged':>7} {'denied':>6} {'share':>6}"]
     for name, row in figures.by_category.items():
-        lines.append(f"{name:34} {row['label']:7} {row['blocks']:6} {row['flagged']:7} {row['denied']:6} {float(row['share']):6.1%}")
+        lines.append(
+            f"{name:34} {row['label']:7} {row['blocks']:6} {row['flagged']:7} {row['denied']:6} {float(row['share']):6.1%}"
+        )
     recall = "none" if figures.recall is None else f"{figures.recall:.1%}"
     alarms = "none" if figures.false_alarms is None else f"{figures.false_alarms:.1%}"
-    lines.append(f"\nrecall {recall}, false alarms {alarms}; a block takes {figures.median_ms:.1f} ms in the median, {figures.max_ms:.1f} ms at most")
+    lines.append(
+        f"\nrecall {recall}, false alarms {alarms}; a block takes {figures.median_ms:.1f} ms in the median, {figures.max_ms:.1f} ms at most"
+    )
     lines.append(f"missed: {', '.join(figures.missed) or 'none'}\nalarmed: {', '.join(figures.alarmed) or 'none'}")
     return "\n".join(lines)
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.safety", description="How much of a corpus the rules flag, and how fast; no model.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.safety", description="How much of a corpus the rules flag, and how fast; no model."
+    )
     parser.add_argument("--corpus", type=Path, required=True, help="a directory of JSONL files, or one file")
     parser.add_argument("--json", action="store_true", help="one JSON object in place of the table")
     arguments = parser.parse_args()

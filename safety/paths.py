@@ -8,7 +8,9 @@ from typing import Literal
 
 from safety.python_values import HOLE
 
-Place = Literal["inside", "scratch", "unknown", "harmless", "outside", "system", "secret", "startup", "engine", "everything"]
+Place = Literal[
+    "inside", "scratch", "unknown", "harmless", "outside", "system", "secret", "startup", "engine", "everything"
+]
 """`inside` the workspace; `scratch` is /tmp, HOME, /dev/shm; `startup` runs by itself later; `engine` is Docker's."""
 
 _SECRET = re.compile(
@@ -46,7 +48,15 @@ _HARMLESS = {
     "/dev/full",
     "/dev/ptmx",
 }
-_HARMLESS_UNDER = ("/dev/fd/", "/usr/share/dict/", "/usr/share/fonts/", "/usr/share/zoneinfo/", "/path/to", "/your/", "/path/")
+_HARMLESS_UNDER = (
+    "/dev/fd/",
+    "/usr/share/dict/",
+    "/usr/share/fonts/",
+    "/usr/share/zoneinfo/",
+    "/path/to",
+    "/your/",
+    "/path/",
+)
 _SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "~", "$TMPDIR")
 _WORKSPACE = "/workspace"
 _WINDOWS = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\[^\\])")
@@ -58,7 +68,13 @@ def place(path: str) -> Place:
         path = path[7:]
     if not path or "\0" in path or len(path) > 4096:
         return "unknown"
-    path = path.replace("${HOME}", "~").replace("$HOME", "~").replace("%USERPROFILE%", "~").replace("${PWD}", ".").replace("$PWD", ".")
+    path = (
+        path.replace("${HOME}", "~")
+        .replace("$HOME", "~")
+        .replace("%USERPROFILE%", "~")
+        .replace("${PWD}", ".")
+        .replace("$PWD", ".")
+    )
     if _WINDOWS.match(path):
         path = path.replace("\\", "/")
         return "secret" if _SECRET.search(path) else "startup" if _STARTUP.search(path) else "outside"

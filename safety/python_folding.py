@@ -18,8 +18,33 @@ from typing import Any
 from safety.python_values import HOLE, MAX_ITEMS, MAX_TEXT, UNKNOWN, Ref, Table, Value, as_text, is_known, ref
 
 _TEXT_METHODS = frozenset(
-    "lower upper strip lstrip rstrip replace join format split rsplit encode decode title capitalize swapcase zfill "
-    "removeprefix removesuffix splitlines translate hex partition rpartition casefold format_map".split()
+    [
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "join",
+        "format",
+        "split",
+        "rsplit",
+        "encode",
+        "decode",
+        "title",
+        "capitalize",
+        "swapcase",
+        "zfill",
+        "removeprefix",
+        "removesuffix",
+        "splitlines",
+        "translate",
+        "hex",
+        "partition",
+        "rpartition",
+        "casefold",
+        "format_map",
+    ]
 )
 CONSTANTS: dict[str, Value] = {
     "os.sep": "/",
@@ -123,7 +148,20 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "os.path.basename": posixpath.basename,
     "os.path.normpath": posixpath.normpath,
 }
-_CODECS = {"utf-8", "utf8", "rot13", "rot_13", "rot-13", "hex", "hex_codec", "base64", "base64_codec", "ascii", "latin-1", "unicode_escape"}
+_CODECS = {
+    "utf-8",
+    "utf8",
+    "rot13",
+    "rot_13",
+    "rot-13",
+    "hex",
+    "hex_codec",
+    "base64",
+    "base64_codec",
+    "ascii",
+    "latin-1",
+    "unicode_escape",
+}
 
 
 def call(name: str, arguments: tuple[Value, ...]) -> Value | None:
@@ -184,7 +222,9 @@ def _format(receiver: str | bytes, arguments: tuple[Value, ...], keywords: dict[
         out.append(literal)
         if name is None:
             continue
-        place = name or str(sum(1 for part in list(string.Formatter().parse(as_text(receiver)))[:count] if part[1] == ""))
+        place = name or str(
+            sum(1 for part in list(string.Formatter().parse(as_text(receiver)))[:count] if part[1] == "")
+        )
         known = texts[int(place)] if place.isdigit() and int(place) < len(texts) else named.get(place, HOLE)
         out.append(known)
     return "".join(out)[:MAX_TEXT]
@@ -239,5 +279,18 @@ _PATHS: dict[str, Callable[[tuple[Value, ...]], Value]] = {
     "os.getlogin": lambda _: "user",
 }
 PATH_STEPS = frozenset(
-    "joinpath resolve absolute expanduser with_name with_suffix with_stem as_posix relative_to __str__ parents parent".split()
+    [
+        "joinpath",
+        "resolve",
+        "absolute",
+        "expanduser",
+        "with_name",
+        "with_suffix",
+        "with_stem",
+        "as_posix",
+        "relative_to",
+        "__str__",
+        "parents",
+        "parent",
+    ]
 )

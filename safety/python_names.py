@@ -14,7 +14,19 @@ Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 Step = Union[int, str]
 _MARKS = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
 _SCOPES = {ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
-_BINDING = _SCOPES | {ast.Call, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Import, ast.ImportFrom}
+_BINDING = _SCOPES | {
+    ast.Call,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.NamedExpr,
+    ast.AugAssign,
+    ast.For,
+    ast.AsyncFor,
+    ast.comprehension,
+    ast.withitem,
+    ast.Import,
+    ast.ImportFrom,
+}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -97,7 +109,11 @@ class Names:
                         self.aliases[argument.id].append(called.args.args[place].arg)
         for node in self.nodes.get(ast.Assign, ()):
             assert isinstance(node, ast.Assign)
-            if isinstance(node.value, ast.Name) and node.value.id in functions and isinstance(node.targets[0], ast.Name):
+            if (
+                isinstance(node.value, ast.Name)
+                and node.value.id in functions
+                and isinstance(node.targets[0], ast.Name)
+            ):
                 self.aliases[node.value.id].append(node.targets[0].id)
 
     def _bind(self, node: ast.AST, scope: Scope) -> None:
@@ -108,8 +124,14 @@ class Names:
             self.calls_by_name[name].append(node)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                grows = isinstance(target, ast.Name) and isinstance(node.value, (ast.BinOp, ast.JoinedStr, ast.Call)) and self._in_loop(node)
-                grows = grows and any(isinstance(part, ast.Name) and part.id == getattr(target, "id", "") for part in ast.walk(node.value))
+                grows = (
+                    isinstance(target, ast.Name)
+                    and isinstance(node.value, (ast.BinOp, ast.JoinedStr, ast.Call))
+                    and self._in_loop(node)
+                )
+                grows = grows and any(
+                    isinstance(part, ast.Name) and part.id == getattr(target, "id", "") for part in ast.walk(node.value)
+                )
                 self._target(target, node.value, (), scope, grows)
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
             if node.value is not None:
@@ -118,9 +140,7 @@ class Names:
             joined = ast.BinOp(left=node.target, op=node.op, right=node.value)
             ast.copy_location(joined, node)
             self._target(node.target, joined, (), scope, self._in_loop(node))
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            self._target(node.target, node.iter, ("iter",), scope)
-        elif isinstance(node, ast.comprehension):
+        elif isinstance(node, (ast.For, ast.AsyncFor)) or isinstance(node, ast.comprehension):
             self._target(node.target, node.iter, ("iter",), scope)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._target(node.optional_vars, node.context_expr, ("enter",), scope)
@@ -165,7 +185,9 @@ class Names:
             at = self.parents.get(id(at))
         return at is not None
 
-    def _target(self, target: ast.expr, expr: ast.expr, steps: tuple[Step, ...], scope: Scope, grows: bool = False) -> None:
+    def _target(
+        self, target: ast.expr, expr: ast.expr, steps: tuple[Step, ...], scope: Scope, grows: bool = False
+    ) -> None:
         if isinstance(target, ast.Name):
             bind = Bind(expr, steps, grows=grows)
             self.binds[id(scope), target.id].append(bind)

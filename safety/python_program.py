@@ -13,7 +13,7 @@ from functools import cached_property
 
 from safety import python_folding as folding
 from safety.clock import Clock
-from safety.python_names import FUNCTIONS, Bind, Function, Names, Scope, Step
+from safety.python_names import Bind, Function, Names, Scope, Step
 from safety.python_values import (
     HOLE,
     MAX_ITEMS,
@@ -39,7 +39,7 @@ MAX_WRITTEN_OUT = 3_000
 MAX_DEPTH = 100
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 _OWN = "own."
-_LEAVERS = frozenset("input exit quit _exit sleep get recv accept wait read readline".split())
+_LEAVERS = frozenset(["input", "exit", "quit", "_exit", "sleep", "get", "recv", "accept", "wait", "read", "readline"])
 _DECODES = re.compile(r"decode|decompress|decrypt|unhexlify|a2b_|fromhex|^marshal\.")
 
 
@@ -143,7 +143,9 @@ class Program:
     @cached_property
     def environ_names(self) -> frozenset[str]:
         """The names that may stand for `os.environ`."""
-        names = {name for (_, name), binds in self.names.binds.items() for bind in binds if bind.value == Ref("os.environ")}
+        names = {
+            name for (_, name), binds in self.names.binds.items() for bind in binds if bind.value == Ref("os.environ")
+        }
         for node in self.names.nodes.get(ast.Assign, ()):
             assert isinstance(node, ast.Assign)
             if isinstance(node.value, ast.Attribute) and node.value.attr == "environ":
@@ -176,7 +178,9 @@ class Program:
         for callee in self.values(node.func):
             if isinstance(callee, Ref) and callee.name not in seen:
                 seen.add(callee.name)
-                text = next((value for value in receivers if isinstance(value, Ref) and value.text is not None), receivers[0])
+                text = next(
+                    (value for value in receivers if isinstance(value, Ref) and value.text is not None), receivers[0]
+                )
                 yield Call(node, callee.name, text, args, keywords)
         if not seen and isinstance(node.func, ast.Attribute):
             yield Call(node, "?." + node.func.attr, receivers[0], args, keywords)
@@ -245,7 +249,11 @@ class Program:
             return tuple(_capped(tuple(option) for option in options))
         if isinstance(expr, ast.Dict):
             pairs_ = zip(expr.keys[:MAX_ITEMS], expr.values[:MAX_ITEMS], strict=True)
-            return (Table(tuple((self.values(k, local, depth)[0], self.values(v, local, depth)[0]) for k, v in pairs_ if k)),)
+            return (
+                Table(
+                    tuple((self.values(k, local, depth)[0], self.values(v, local, depth)[0]) for k, v in pairs_ if k)
+                ),
+            )
         if isinstance(expr, ast.IfExp):
             return (*self.values(expr.body, local, depth), *self.values(expr.orelse, local, depth))
         if isinstance(expr, ast.BoolOp):
@@ -335,7 +343,11 @@ class Program:
         own = "" if isinstance(function, ast.Lambda) else function.name
         if method and place == 0:
             return (UNKNOWN,)
-        calls = [call for alias in (own, *self.names.aliases.get(own, ())) for call in self.names.calls_by_name.get(alias, ())]
+        calls = [
+            call
+            for alias in (own, *self.names.aliases.get(own, ()))
+            for call in self.names.calls_by_name.get(alias, ())
+        ]
         if own == "__init__" and isinstance(owner, ast.ClassDef):
             calls += self.names.calls_by_name.get(owner.name, [])
         if len(calls) > 24:
@@ -404,7 +416,10 @@ class Program:
     def _subscript(self, expr: ast.Subscript, local: dict[str, Value] | None, depth: int) -> Iterable[Value]:
         bases = self.values(expr.value, local, depth)
         if isinstance(expr.slice, ast.Slice):
-            ends = [self.values(end, local, depth)[0] if end else None for end in (expr.slice.lower, expr.slice.upper, expr.slice.step)]
+            ends = [
+                self.values(end, local, depth)[0] if end else None
+                for end in (expr.slice.lower, expr.slice.upper, expr.slice.step)
+            ]
             if all(end is None or isinstance(end, int) for end in ends) and ends[2] != 0:
                 cut = slice(*ends)
                 return tuple(base[cut] if isinstance(base, (str, bytes, tuple)) else _slice_of(base) for base in bases)
@@ -428,13 +443,13 @@ class Program:
             return self._name(key, self.tree, depth)
         return (ref(table.removesuffix(".__dict__").removeprefix("vars(").rstrip(")") + "." + key),)
 
-    def _comprehension(self, expr: ast.ListComp | ast.GeneratorExp | ast.SetComp, local: dict[str, Value] | None, depth: int) -> Values:
+    def _comprehension(
+        self, expr: ast.ListComp | ast.GeneratorExp | ast.SetComp, local: dict[str, Value] | None, depth: int
+    ) -> Values:
         first = expr.generators[0]
         source = self.values(first.iter, local, depth)[0]
         items: tuple[Value, ...] | None = None
-        if isinstance(source, (str, tuple)):
-            items = tuple(source)
-        elif isinstance(source, bytes):
+        if isinstance(source, (str, tuple)) or isinstance(source, bytes):
             items = tuple(source)
         if items is None or len(expr.generators) > 1 or self._written_out + len(items) > MAX_WRITTEN_OUT or first.ifs:
             return (UNKNOWN,)
@@ -444,7 +459,9 @@ class Program:
             names = dict(local or {})
             if isinstance(first.target, ast.Name):
                 names[first.target.id] = item
-            elif isinstance(first.target, ast.Tuple) and isinstance(item, tuple) and len(item) == len(first.target.elts):
+            elif (
+                isinstance(first.target, ast.Tuple) and isinstance(item, tuple) and len(item) == len(first.target.elts)
+            ):
                 names.update({t.id: v for t, v in zip(first.target.elts, item, strict=True) if isinstance(t, ast.Name)})
             else:
                 return (UNKNOWN,)
@@ -507,7 +524,9 @@ class Program:
             by_function.setdefault(id(self.function(node)), []).append(node)
         return by_function
 
-    def _called(self, callee: Ref, call: ast.Call, given: tuple[Value, ...], keywords: dict[str, Value], depth: int) -> Value:
+    def _called(
+        self, callee: Ref, call: ast.Call, given: tuple[Value, ...], keywords: dict[str, Value], depth: int
+    ) -> Value:
         name = callee.name
         if name in ("__import__", "importlib.import_module", "import_module") and given:
             return ref(as_text(given[0])) if HOLE not in as_text(given[0]) else UNKNOWN
@@ -525,7 +544,12 @@ class Program:
             return tuple(zip(*given, strict=False))
         if name == "enumerate" and given and isinstance(given[0], (tuple, str)):
             return tuple(enumerate(given[0]))
-        if name == "map" and len(given) == 2 and isinstance(given[0], Ref) and isinstance(given[1], (tuple, bytes, str)):
+        if (
+            name == "map"
+            and len(given) == 2
+            and isinstance(given[0], Ref)
+            and isinstance(given[1], (tuple, bytes, str))
+        ):
             mapped = tuple(folding.call(given[0].name, (item,)) for item in list(given[1])[:MAX_ITEMS])
             return tuple(UNKNOWN if item is None else item for item in mapped)
         if callee.text is not None and name.startswith("pathlib.Path()."):
@@ -555,7 +579,18 @@ class Program:
         return []
 
 
-_MODULE_TABLES = ("sys.modules", "globals()", "locals()", "vars()", "os.__dict__", "subprocess.__dict__", "builtins.__dict__", "__builtins__", "__builtins__.__dict__", "__dict__")
+_MODULE_TABLES = (
+    "sys.modules",
+    "globals()",
+    "locals()",
+    "vars()",
+    "os.__dict__",
+    "subprocess.__dict__",
+    "builtins.__dict__",
+    "__builtins__",
+    "__builtins__.__dict__",
+    "__dict__",
+)
 
 
 def _distinct(values: Iterable[Value]) -> Values:
@@ -639,7 +674,10 @@ def _operate(op: ast.operator, left: Value, right: Value) -> Value:
     if isinstance(op, ast.Mult):
         for thing, times in ((left, right), (right, left)):
             if isinstance(thing, (str, bytes, tuple)) and isinstance(times, int):
-                return thing * min(times, MAX_ITEMS // max(1, len(thing)) if not isinstance(thing, str) else MAX_TEXT // max(1, len(thing)))
+                return thing * min(
+                    times,
+                    MAX_ITEMS // max(1, len(thing)) if not isinstance(thing, str) else MAX_TEXT // max(1, len(thing)),
+                )
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return _number(op, left, right)
     return UNKNOWN

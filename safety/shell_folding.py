@@ -37,7 +37,9 @@ VARIABLES = {
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n')
 _DEFAULT = re.compile(r"^:?[-=+](.*)$", re.DOTALL)
-_ENDLESS = re.compile(r"^\s*(?:while\s+(?:true|:|1|\[\s*1\s*\]|\[\[?\s*true\s*\]\]?|\(\(\s*1\s*\)\)|/bin/true)\s*(?:;|\n|do)|until\s+(?:false|/bin/false)\b|for\s*\(\(\s*;\s*;\s*\)\))")
+_ENDLESS = re.compile(
+    r"^\s*(?:while\s+(?:true|:|1|\[\s*1\s*\]|\[\[?\s*true\s*\]\]?|\(\(\s*1\s*\)\)|/bin/true)\s*(?:;|\n|do)|until\s+(?:false|/bin/false)\b|for\s*\(\(\s*;\s*;\s*\)\))"
+)
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -127,7 +129,9 @@ def _stage(name: str, args: list[str], data: bytes | None) -> bytes | None:
     options = [arg for arg in args if arg.startswith("-")]
     words = [arg for arg in args if not arg.startswith("-")]
     if name in ("echo", "printf"):
-        text = " ".join(args[next((i for i, arg in enumerate(args) if arg not in ("-n", "-e", "-ne", "-en")), len(args)) :])
+        text = " ".join(
+            args[next((i for i, arg in enumerate(args) if arg not in ("-n", "-e", "-ne", "-en")), len(args)) :]
+        )
         if name == "printf" and len(words) > 1 and "%s" in words[0]:
             text = words[0].replace("%s", "".join(words[1:]), 1)
         if name == "printf" or any("e" in option for option in options):

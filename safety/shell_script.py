@@ -104,8 +104,10 @@ class Script:
         for node in nodes:
             if node.type in ("command", "declaration_command", "unset_command") and not _in_test(node):
                 self.commands.extend(self._commands(node))
-            elif node.type == "redirected_statement" and node.child_by_field_name("body") is None:
-                self.commands.append(Command("", (), node.start_point[0] + 1, node.start_point[1] + 1, self._redirects(node)))
+            elif node.type == "redirected_statement" and _is_compound(node.child_by_field_name("body")):
+                self.commands.append(
+                    Command("", (), node.start_point[0] + 1, node.start_point[1] + 1, self._redirects(node))
+                )
             if self.clock.is_over:
                 self.steps = MAX_STEPS + 1
                 break
@@ -199,7 +201,9 @@ class Script:
         for chosen in itertools.islice(itertools.product(*options), MAX_OPTIONS):
             words = tuple(word for fields in chosen for word in fields)
             name, args = (words[0], words[1:]) if words else ("", ())
-            plain = Command(_bare(name), args, line, column, redirects, tuple(assigns), body, None, loops, function, background)
+            plain = Command(
+                _bare(name), args, line, column, redirects, tuple(assigns), body, None, loops, function, background
+            )
             yield from folding.unwrap(plain)
 
     def _note_pipe(self, node: Node) -> None:
@@ -212,7 +216,10 @@ class Script:
         if before is not None and before.type == "redirected_statement":
             before = before.child_by_field_name("body")
         if before is not None:
-            self._pipes[node.start_point[0] + 1, node.start_point[1] + 1] = (before.start_point[0] + 1, before.start_point[1] + 1)
+            self._pipes[node.start_point[0] + 1, node.start_point[1] + 1] = (
+                before.start_point[0] + 1,
+                before.start_point[1] + 1,
+            )
 
     def _redirects(self, node: Node) -> tuple[tuple[str, str], ...]:
         found: list[tuple[str, str]] = []
@@ -314,7 +321,9 @@ class Script:
         try:
             if name.isdigit() or name in "@*":
                 return self._positional(name, node, depth) or (HOLE,)
-            found = [word for value in self._values.get(name, ())[:MAX_OPTIONS * 2] for word in self._held(value, depth)]
+            found = [
+                word for value in self._values.get(name, ())[: MAX_OPTIONS * 2] for word in self._held(value, depth)
+            ]
         finally:
             self._busy.discard(name)
         if known is not None and not found:
@@ -333,8 +342,10 @@ class Script:
             return (HOLE,)
         own = at.child_by_field_name("name")
         found: list[str] = []
-        for call in self._calls.get(self.text(own) if own is not None else "", ())[:MAX_OPTIONS * 2]:
-            arguments = [child for child in call.named_children if child.type not in ("command_name", "variable_assignment")]
+        for call in self._calls.get(self.text(own) if own is not None else "", ())[: MAX_OPTIONS * 2]:
+            arguments = [
+                child for child in call.named_children if child.type not in ("command_name", "variable_assignment")
+            ]
             if name in "@*":
                 found.append(" ".join(self.words(argument, depth)[0] for argument in arguments))
             elif 0 < int(name) <= len(arguments):
@@ -371,7 +382,9 @@ class Script:
                 stage = body
             if stage.type != "command":
                 return (HOLE,)
-            words.append([self.words(child, depth)[0] for child in stage.named_children if "redirect" not in child.type])
+            words.append(
+                [self.words(child, depth)[0] for child in stage.named_children if "redirect" not in child.type]
+            )
             text_of = self._body(stage) if text_of is None else text_of
             if text_of is not None and len(words) == 1:
                 words.insert(0, ["echo", text_of])
@@ -381,6 +394,11 @@ class Script:
 _SUBSTRING = re.compile(r"(\$\{[A-Za-z_]\w*(?:\[[^\]\n]{1,80}\])?:\s*)\$(?=[A-Za-z_])")
 _OPERATORS = frozenset({">", ">>", "<", "<>", ">|", "&>", "&>>", ">&", "<&", "<&-", ">&-"})
 _SYSTEM_BINS = {"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
+
+
+def _is_compound(body: Node | None) -> bool:
+    """Whether redirects belong to no simple command: then they are looked at on their own."""
+    return body is None or body.type not in ("command", "declaration_command", "unset_command", "test_command")
 
 
 def _in_test(node: Node) -> bool:

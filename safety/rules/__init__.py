@@ -20,10 +20,28 @@ MAX_INNER = 3
 MAX_PIECES = 64
 """Pieces of inner code that are looked at for one block; past them, `ask`."""
 
-TOO_LONG = Rule("reading.too-long", "ask", "nothing", "Too long to be analysed within the time that a review may take.", bad=("x = 1\n" * 9000,))
-BROKEN = Rule("reading.broken", "ask", "nothing", "What does not parse cannot be judged; a shell still runs its first lines.", bad=("def (:", "#!bash\nif true; then"))
+TOO_LONG = Rule(
+    "reading.too-long",
+    "ask",
+    "nothing",
+    "Too long to be analysed within the time that a review may take.",
+    bad=("x = 1\n" * 9000,),
+)
+BROKEN = Rule(
+    "reading.broken",
+    "ask",
+    "nothing",
+    "What does not parse cannot be judged; a shell still runs its first lines.",
+    bad=("def (:", "#!bash\nif true; then"),
+)
 LANGUAGE = Rule("reading.language", "ask", "nothing", "No analysis for this language.", bad=())
-TANGLED = Rule("reading.tangled", "ask", "obfuscation", "Too deep or too tangled to be followed to its end.", bad=("x = " + "-" * 500 + "1\nopen(x)",))
+TANGLED = Rule(
+    "reading.tangled",
+    "ask",
+    "obfuscation",
+    "Too deep or too tangled to be followed to its end.",
+    bad=("x = " + "-" * 500 + "1\nopen(x)",),
+)
 RULES = (TOO_LONG, BROKEN, LANGUAGE, TANGLED)
 
 
@@ -47,9 +65,39 @@ def review(language: str, code: str) -> tuple[Verdict, tuple[Finding, ...]]:
 
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by family."""
-    from safety.rules import credentials, environment, files, host, known, network, obfuscation, packages, people, persistence, processes, resources, reviewer, web
+    from safety.rules import (
+        credentials,
+        environment,
+        files,
+        host,
+        known,
+        network,
+        obfuscation,
+        packages,
+        people,
+        persistence,
+        processes,
+        resources,
+        reviewer,
+        web,
+    )
 
-    families = (files, network, processes, persistence, credentials, environment, packages, obfuscation, resources, host, web, people, reviewer, known)
+    families = (
+        files,
+        network,
+        processes,
+        persistence,
+        credentials,
+        environment,
+        packages,
+        obfuscation,
+        resources,
+        host,
+        web,
+        people,
+        reviewer,
+        known,
+    )
     return (*(rule for family in families for rule in family.RULES), *RULES)
 
 
@@ -80,8 +128,10 @@ class _Limits:
 
 def _findings(language: str, code: str) -> Iterator[Finding]:
     from safety.rules import reviewer
+    from safety.visible import hidden_findings
 
     yield from reviewer.text(code)
+    yield from hidden_findings(code, language)
     if language == "python":
         from safety.rules import known
 
@@ -96,14 +146,41 @@ def _findings(language: str, code: str) -> Iterator[Finding]:
 
 def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> Iterator[Finding]:
     from safety.python_program import MAX_STEPS, BrokenSyntaxError, Program
-    from safety.rules import credentials, environment, files, host, inner, network, obfuscation, packages, people, persistence, processes, resources, web
+    from safety.rules import (
+        credentials,
+        environment,
+        files,
+        host,
+        inner,
+        network,
+        obfuscation,
+        packages,
+        people,
+        persistence,
+        processes,
+        resources,
+        web,
+    )
 
     try:
         program = Program(code, MAX_STEPS >> (2 * level), limits.clock)
     except BrokenSyntaxError as error:
         yield BROKEN.at(0, f"does not parse as Python: {error}")
         return
-    for family in (files, network, processes, persistence, credentials, environment, packages, obfuscation, resources, host, web, people):
+    for family in (
+        files,
+        network,
+        processes,
+        persistence,
+        credentials,
+        environment,
+        packages,
+        obfuscation,
+        resources,
+        host,
+        web,
+        people,
+    ):
         if limits.clock.is_over:
             program.steps = program.max_steps + 1
             break
@@ -116,13 +193,40 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
 
 
 def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
-    from safety.rules import credentials, environment, files, host, inner, network, obfuscation, packages, people, persistence, processes, resources, web
+    from safety.rules import (
+        credentials,
+        environment,
+        files,
+        host,
+        inner,
+        network,
+        obfuscation,
+        packages,
+        people,
+        persistence,
+        processes,
+        resources,
+        web,
+    )
     from safety.shell_script import MAX_STEPS, Script
 
     script = Script(code, limits.clock)
     if script.broken:
         yield BROKEN.at(0, "does not parse as a shell script")
-    for family in (files, network, processes, persistence, credentials, environment, packages, obfuscation, resources, host, web, people):
+    for family in (
+        files,
+        network,
+        processes,
+        persistence,
+        credentials,
+        environment,
+        packages,
+        obfuscation,
+        resources,
+        host,
+        web,
+        people,
+    ):
         if limits.clock.is_over:
             script.steps = MAX_STEPS + 1
             break
@@ -139,7 +243,9 @@ def _inner(found: Iterable[Inner], level: int, limits: _Limits) -> Iterator[Find
             yield TANGLED.at(piece.line, "holds more code inside code than can be followed")
             return
         python = piece.language == "python"
-        for finding in _python(piece.code, level + 1, limits, piece.evaluated) if python else _shell(piece.code, level + 1, limits):
+        for finding in (
+            _python(piece.code, level + 1, limits, piece.evaluated) if python else _shell(piece.code, level + 1, limits)
+        ):
             if finding.rule != BROKEN.id:
                 yield finding.model_copy(update={"line": piece.line, "column": 0})
             elif python:

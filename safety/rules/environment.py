@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from safety.paths import is_outside
 from safety.python_program import Program
 from safety.python_values import HOLE, Ref, as_text
 from safety.rules.rule import Rule
@@ -17,7 +18,12 @@ DUMP = Rule(
     "ask",
     "environment",
     "All variables together hold keys and tokens of whoever started the program.",
-    bad=("import os\nprint(os.environ)", "import os\nfor k, v in os.environ.items():\n    print(k, v)", "#!bash\nenv | sort", "#!bash\nprintenv"),
+    bad=(
+        "import os\nprint(os.environ)",
+        "import os\nfor k, v in os.environ.items():\n    print(k, v)",
+        "#!bash\nenv | sort",
+        "#!bash\nprintenv",
+    ),
     good=("import os\nprint(os.environ.get('LANG', 'C'))", "#!bash\nenv LC_ALL=C sort a.txt"),
 )
 SECRET = Rule(
@@ -25,7 +31,11 @@ SECRET = Rule(
     "ask",
     "credentials",
     "A variable of that name holds a key or password.",
-    bad=("import os\nos.getenv('AWS_SECRET_' + 'ACCESS_KEY')", "import os\nos.environ['DB_PASSWORD']", "#!bash\necho \"$GITHUB_TOKEN\""),
+    bad=(
+        "import os\nos.getenv('AWS_SECRET_' + 'ACCESS_KEY')",
+        "import os\nos.environ['DB_PASSWORD']",
+        '#!bash\necho "$GITHUB_TOKEN"',
+    ),
     good=("import os\nos.getenv('HOME')", "#!bash\nTOKEN=a\necho $TOKEN"),
 )
 STEER = Rule(
@@ -33,7 +43,11 @@ STEER = Rule(
     "ask",
     "environment",
     "That variable decides which programs or libraries are loaded from then on.",
-    bad=("import os\nos.environ['PATH'] = '/tmp/x:' + os.environ['PATH']", "#!bash\nexport PATH=/tmp/x:$PATH", "#!bash\nPYTHONPATH=/tmp/x python3 a.py"),
+    bad=(
+        "import os\nos.environ['PATH'] = '/tmp/x:' + os.environ['PATH']",
+        "#!bash\nexport PATH=/tmp/x:$PATH",
+        "#!bash\nPYTHONPATH=/tmp/x python3 a.py",
+    ),
     good=("import os\nos.environ['OMP_NUM_THREADS'] = '1'", "#!bash\nexport LC_ALL=C"),
 )
 PRELOAD = Rule(
@@ -41,14 +55,55 @@ PRELOAD = Rule(
     "deny",
     "environment",
     "It puts a library or script into every program that starts.",
-    bad=("#!bash\nexport LD_PRELOAD=./x.so", "import os\nos.environ['PROMPT_COMMAND'] = 'x'", "#!bash\nexport BASH_ENV=./x"),
+    bad=(
+        "#!bash\nexport LD_PRELOAD=./x.so",
+        "import os\nos.environ['PROMPT_COMMAND'] = 'x'",
+        "#!bash\nexport BASH_ENV=./x",
+    ),
     good=("#!bash\nexport X=1",),
 )
 RULES = (DUMP, SECRET, STEER, PRELOAD)
 
-_SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASS|PWD|CREDENTIALS?|AUTH|PRIVATE|COOKIE|DSN)(?:_|$|S$|\d)|SECRET|PASSWORD|APIKEY|ACCESS_KEY|SSH_AUTH_SOCK", re.IGNORECASE)
-_STEER = {"PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "PERL5LIB", "NODE_PATH", "SHELL", "EDITOR", "BROWSER", "GIT_SSH", "GIT_SSH_COMMAND", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "HOME", "SUDO_ASKPASS", "CLASSPATH", "RUBYLIB"}
-_PRELOAD = {"LD_PRELOAD", "LD_AUDIT", "PROMPT_COMMAND", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONINSPECT", "PERL5OPT", "NODE_OPTIONS", "DYLD_INSERT_LIBRARIES", "PS0", "PYTHONWARNINGS", "RUBYOPT"}
+_SECRET = re.compile(
+    r"(?:^|_)(?:API_?KEY|KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASS|PWD|CREDENTIALS?|AUTH|PRIVATE|COOKIE|DSN)(?:_|$|S$|\d)|SECRET|PASSWORD|APIKEY|ACCESS_KEY|SSH_AUTH_SOCK",
+    re.IGNORECASE,
+)
+_STEER = {
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "LD_LIBRARY_PATH",
+    "PERL5LIB",
+    "NODE_PATH",
+    "SHELL",
+    "EDITOR",
+    "BROWSER",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "HOME",
+    "SUDO_ASKPASS",
+    "CLASSPATH",
+    "RUBYLIB",
+}
+_PRELOAD = {
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "PROMPT_COMMAND",
+    "BASH_ENV",
+    "ENV",
+    "PYTHONSTARTUP",
+    "PYTHONINSPECT",
+    "PERL5OPT",
+    "NODE_OPTIONS",
+    "DYLD_INSERT_LIBRARIES",
+    "PS0",
+    "PYTHONWARNINGS",
+    "RUBYOPT",
+}
 
 
 def _is_secret(name: str) -> bool:
@@ -70,6 +125,11 @@ def python(program: Program) -> Iterator[Finding]:
         elif name in ("os.putenv", "os.environ.__setitem__"):
             for text in program.texts(call.argument(0)):
                 yield from _set(text, call.line, call.column)
+        elif name in ("sys.path.insert", "sys.path.append", "site.addsitedir", "sys.path.extend"):
+            for value in (*call.argument(0), *call.argument(1)):
+                for item in value if isinstance(value, tuple) else (value,):
+                    if isinstance(item, (str, Ref)) and as_text(item).startswith("/") and is_outside(as_text(item)):
+                        yield STEER.at(call.line, "has modules loaded from outside the workspace", call.column)
         elif name == "os.environ.update":
             for value in call.argument(0):
                 for key in getattr(value, "items", ()):
@@ -87,7 +147,9 @@ def _uses(program: Program) -> Iterator[Finding]:
             continue
         if isinstance(node, ast.Attribute) and node.attr not in ("environ", "environb"):
             continue
-        if not any(isinstance(value, Ref) and value.name in ("os.environ", "os.environb") for value in program.values(node)):
+        if not any(
+            isinstance(value, Ref) and value.name in ("os.environ", "os.environb") for value in program.values(node)
+        ):
             continue
         parent = program.parent(node)
         line, column = node.lineno, node.col_offset + 1
@@ -97,7 +159,9 @@ def _uses(program: Program) -> Iterator[Finding]:
                     yield from _set(text, line, column)
                 elif isinstance(parent.ctx, ast.Load) and _is_secret(text):
                     yield SECRET.at(line, f"reads the variable {text[:60]}", column)
-        elif isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node or isinstance(parent, (ast.FormattedValue, ast.Return)):
+        elif (isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node) or isinstance(
+            parent, (ast.FormattedValue, ast.Return)
+        ):
             yield DUMP.at(line, "goes through all environment variables", column)
         elif isinstance(parent, ast.Call) and node in parent.args and _shows(program, parent):
             yield DUMP.at(line, "hands on all environment variables", column)
@@ -105,7 +169,25 @@ def _uses(program: Program) -> Iterator[Finding]:
 
 def _shows(program: Program, call: ast.Call) -> bool:
     names = [value.name for value in program.values(call.func) if isinstance(value, Ref)]
-    return any(name in ("print", "str", "repr", "dict", "list", "sorted", "json.dumps", "pprint.pprint", "json.dump", "pprint.pformat", "len", "vars") or name.startswith(("logging.", "?.")) for name in names)
+    return any(
+        name
+        in (
+            "print",
+            "str",
+            "repr",
+            "dict",
+            "list",
+            "sorted",
+            "json.dumps",
+            "pprint.pprint",
+            "json.dump",
+            "pprint.pformat",
+            "len",
+            "vars",
+        )
+        or name.startswith(("logging.", "?."))
+        for name in names
+    )
 
 
 def _set(name: str, line: int, column: int) -> Iterator[Finding]:
@@ -135,7 +217,12 @@ def _command(script: Script, command: Command) -> Iterator[Finding]:
                 yield SECRET.at(command.line, f"reads the variable {word}", command.column)
         if any(HOLE in word for word in command.words):
             yield DUMP.at(command.line, "reads variables by computed names", command.column)
-    elif (name in ("printenv", "env") and bare) or (name in ("export", "declare", "typeset", "readonly") and bare and (command.has("-p", "-x") or name == "export") and not command.assigns):
+    elif (name in ("printenv", "env") and bare) or (
+        name in ("export", "declare", "typeset", "readonly")
+        and bare
+        and (command.has("-p", "-x") or name == "export")
+        and not command.assigns
+    ):
         yield DUMP.at(command.line, f"{name} shows all environment variables", command.column)
     elif name == "set" and not command.args:
         yield DUMP.at(command.line, "shows all variables", command.column)

@@ -18,7 +18,11 @@ READ = Rule(
     "ask",
     "files outside the workspace",
     "What lies outside the workspace is the machine's, not the task's.",
-    bad=("open('/opt/app/settings.ini').read()", "import os\nos.listdir('/' + 'srv')", "#!bash\nd=/var/lib\nls \"$d/dpkg\""),
+    bad=(
+        "open('/opt/app/settings.ini').read()",
+        "import os\nos.listdir('/' + 'srv')",
+        '#!bash\nd=/var/lib\nls "$d/dpkg"',
+    ),
     good=("open('data/table.csv').read()", "import os\nos.listdir('.')", "#!bash\nls -l data", "open('/tmp/x').read()"),
 )
 SECRET = Rule(
@@ -35,7 +39,12 @@ CHANGE = Rule(
     "files outside the workspace",
     "Changing, moving or deleting files outside the workspace can break the machine.",
     bad=("import shutil\nshutil.move('a', '/usr/lib/a')", "#!bash\nmv a /opt/", "#!bash\necho x > /opt/y"),
-    good=("import shutil\nshutil.move('a', 'b')", "#!bash\nmv a b", "#!bash\necho x > /dev/null", "open('/tmp/y', 'w')"),
+    good=(
+        "import shutil\nshutil.move('a', 'b')",
+        "#!bash\nmv a b",
+        "#!bash\necho x > /dev/null",
+        "open('/tmp/y', 'w')",
+    ),
 )
 ALL = Rule(
     "files.delete-all",
@@ -66,7 +75,11 @@ STARTUP = Rule(
     "deny",
     "persistence",
     "What is written there runs later without being asked.",
-    bad=("open('/etc/cron.d/job', 'w')", "#!bash\necho 'x' >> ~/.bashrc", "import os\nopen(os.path.expanduser('~/.profile'), 'a')"),
+    bad=(
+        "open('/etc/cron.d/job', 'w')",
+        "#!bash\necho 'x' >> ~/.bashrc",
+        "import os\nopen(os.path.expanduser('~/.profile'), 'a')",
+    ),
     good=("open('profile.txt', 'w')", "#!bash\necho x >> log.txt"),
 )
 LINK = Rule(
@@ -123,15 +136,133 @@ TREE = Rule(
 RULES = (READ, SECRET, CHANGE, ALL, SWEEP, ENGINE, STARTUP, LINK, MODE, DEVICE, MENTION, SHADOW, TREE)
 
 _ROOTS = frozenset(
-    "os shutil glob pathlib io open sqlite3 zipfile tarfile pandas numpy PIL cv2 imageio configparser csv json fileinput linecache mmap "
-    "dbm shelve pickle gzip bz2 lzma tempfile aiofiles h5py torch joblib openpyxl docx yaml matplotlib ctypes runpy filecmp skimage "
-    "polars pyarrow scipy soundfile wave toml tomllib duckdb geopandas nibabel xlrd xlsxwriter reportlab fitz PyPDF2 pypdf logging execfile "
-    "codecs stat py7zr rarfile dill cloudpickle marshal importlib distutils watchdog sh plumbum fs netCDF4 rasterio pyodbc dotenv xml lxml".split()
+    [
+        "os",
+        "shutil",
+        "glob",
+        "pathlib",
+        "io",
+        "open",
+        "sqlite3",
+        "zipfile",
+        "tarfile",
+        "pandas",
+        "numpy",
+        "PIL",
+        "cv2",
+        "imageio",
+        "configparser",
+        "csv",
+        "json",
+        "fileinput",
+        "linecache",
+        "mmap",
+        "dbm",
+        "shelve",
+        "pickle",
+        "gzip",
+        "bz2",
+        "lzma",
+        "tempfile",
+        "aiofiles",
+        "h5py",
+        "torch",
+        "joblib",
+        "openpyxl",
+        "docx",
+        "yaml",
+        "matplotlib",
+        "ctypes",
+        "runpy",
+        "filecmp",
+        "skimage",
+        "polars",
+        "pyarrow",
+        "scipy",
+        "soundfile",
+        "wave",
+        "toml",
+        "tomllib",
+        "duckdb",
+        "geopandas",
+        "nibabel",
+        "xlrd",
+        "xlsxwriter",
+        "reportlab",
+        "fitz",
+        "PyPDF2",
+        "pypdf",
+        "logging",
+        "execfile",
+        "codecs",
+        "stat",
+        "py7zr",
+        "rarfile",
+        "dill",
+        "cloudpickle",
+        "marshal",
+        "importlib",
+        "distutils",
+        "watchdog",
+        "sh",
+        "plumbum",
+        "fs",
+        "netCDF4",
+        "rasterio",
+        "pyodbc",
+        "dotenv",
+        "xml",
+        "lxml",
+    ]
 )
 _METHODS = frozenset(
-    "to_csv to_excel to_json to_parquet to_pickle to_sql to_html savefig save write_text write_bytes read_text read_bytes extractall extract "
-    "dump load open read_csv read_excel read_json imread imwrite unlink rmdir rmtree rename replace_file copyfile listdir iterdir glob rglob "
-    "walk scandir mkdir makedirs touch chmod symlink_to hardlink_to execute_script backup load_workbook parse".split()
+    [
+        "to_csv",
+        "to_excel",
+        "to_json",
+        "to_parquet",
+        "to_pickle",
+        "to_sql",
+        "to_html",
+        "savefig",
+        "save",
+        "write_text",
+        "write_bytes",
+        "read_text",
+        "read_bytes",
+        "extractall",
+        "extract",
+        "dump",
+        "load",
+        "open",
+        "read_csv",
+        "read_excel",
+        "read_json",
+        "imread",
+        "imwrite",
+        "unlink",
+        "rmdir",
+        "rmtree",
+        "rename",
+        "replace_file",
+        "copyfile",
+        "listdir",
+        "iterdir",
+        "glob",
+        "rglob",
+        "walk",
+        "scandir",
+        "mkdir",
+        "makedirs",
+        "touch",
+        "chmod",
+        "symlink_to",
+        "hardlink_to",
+        "execute_script",
+        "backup",
+        "load_workbook",
+        "parse",
+    ]
 )
 _PURE = re.compile(
     r"^(?:os\.path\.(?!exists|isfile|isdir|getsize|getmtime|lexists|islink|getctime|getatime|ismount|samefile).*|os\.(?:fspath|environ.*|getenv|putenv|fsencode|fsdecode)"
@@ -151,12 +282,123 @@ _LINKERS = re.compile(r"^os\.(?:symlink|link)$|\.(?:symlink_to|hardlink_to)$")
 _DELETERS = re.compile(r"^shutil\.rmtree$|^os\.(?:removedirs|remove|unlink|rmdir)$|\.(?:unlink|rmdir)$")
 _PLANTED = re.compile(r"(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$")
 _STDLIB = frozenset(
-    "abc argparse ast asyncio base64 bisect builtins bz2 calendar cmath codecs collections colorsys configparser contextlib copy copyreg csv ctypes "
-    "datetime decimal difflib dis email encodings enum errno fractions functools gc getpass glob gzip hashlib heapq hmac html http importlib inspect io "
-    "itertools json keyword linecache locale logging lzma math mmap multiprocessing numbers operator os pathlib pickle platform pprint queue "
-    "random re reprlib sched secrets select selectors shelve shlex shutil signal site socket sqlite3 ssl stat statistics string struct subprocess "
-    "sys sysconfig tarfile tempfile textwrap threading time timeit token tokenize traceback types typing unicodedata unittest urllib uuid warnings "
-    "weakref xml zipfile zlib zoneinfo numpy pandas matplotlib scipy PIL sklearn requests yaml openpyxl seaborn sympy networkx torch".split()
+    [
+        "abc",
+        "argparse",
+        "ast",
+        "asyncio",
+        "base64",
+        "bisect",
+        "builtins",
+        "bz2",
+        "calendar",
+        "cmath",
+        "codecs",
+        "collections",
+        "colorsys",
+        "configparser",
+        "contextlib",
+        "copy",
+        "copyreg",
+        "csv",
+        "ctypes",
+        "datetime",
+        "decimal",
+        "difflib",
+        "dis",
+        "email",
+        "encodings",
+        "enum",
+        "errno",
+        "fractions",
+        "functools",
+        "gc",
+        "getpass",
+        "glob",
+        "gzip",
+        "hashlib",
+        "heapq",
+        "hmac",
+        "html",
+        "http",
+        "importlib",
+        "inspect",
+        "io",
+        "itertools",
+        "json",
+        "keyword",
+        "linecache",
+        "locale",
+        "logging",
+        "lzma",
+        "math",
+        "mmap",
+        "multiprocessing",
+        "numbers",
+        "operator",
+        "os",
+        "pathlib",
+        "pickle",
+        "platform",
+        "pprint",
+        "queue",
+        "random",
+        "re",
+        "reprlib",
+        "sched",
+        "secrets",
+        "select",
+        "selectors",
+        "shelve",
+        "shlex",
+        "shutil",
+        "signal",
+        "site",
+        "socket",
+        "sqlite3",
+        "ssl",
+        "stat",
+        "statistics",
+        "string",
+        "struct",
+        "subprocess",
+        "sys",
+        "sysconfig",
+        "tarfile",
+        "tempfile",
+        "textwrap",
+        "threading",
+        "time",
+        "timeit",
+        "token",
+        "tokenize",
+        "traceback",
+        "types",
+        "typing",
+        "unicodedata",
+        "unittest",
+        "urllib",
+        "uuid",
+        "warnings",
+        "weakref",
+        "xml",
+        "zipfile",
+        "zlib",
+        "zoneinfo",
+        "numpy",
+        "pandas",
+        "matplotlib",
+        "scipy",
+        "PIL",
+        "sklearn",
+        "requests",
+        "yaml",
+        "openpyxl",
+        "seaborn",
+        "sympy",
+        "networkx",
+        "torch",
+    ]
 )
 _FILENAME = re.compile(r"^\s*(?:#|//|--|<!--)\s*filename:\s*(\S+)")
 
@@ -167,10 +409,14 @@ def shadows(path: str) -> bool:
     if _PLANTED.search(path):
         return True
     first = parts[0].removesuffix(".py")
-    return first in _STDLIB and (len(parts) == 1 and parts[0].endswith(".py") or len(parts) == 2 and parts[1] == "__init__.py")
+    return first in _STDLIB and (
+        (len(parts) == 1 and parts[0].endswith(".py")) or (len(parts) == 2 and parts[1] == "__init__.py")
+    )
 
 
-def found_at(path: str, changes: bool, line: int, column: int, *, deletes: bool = False, looks: bool = False) -> Iterator[Finding]:
+def found_at(
+    path: str, changes: bool, line: int, column: int, *, deletes: bool = False, looks: bool = False
+) -> Iterator[Finding]:
     """The findings of one path that is read or changed."""
     where: Place = place(path)
     shown = path.replace(HOLE, "…")[:80]
@@ -180,9 +426,16 @@ def found_at(path: str, changes: bool, line: int, column: int, *, deletes: bool 
         rule, verb = (CHANGE, "changes") if changes else (SECRET, "reads")
         yield rule.at(line, f"{verb} {shown}, which holds accounts or secrets", column)
     elif where == "startup":
-        yield STARTUP.at(line, f"{'changes' if changes else 'reads'} {shown}, which runs by itself later", column, None if changes else "ask")
+        yield STARTUP.at(
+            line,
+            f"{'changes' if changes else 'reads'} {shown}, which runs by itself later",
+            column,
+            None if changes else "ask",
+        )
     elif where == "everything":
-        yield (ALL if changes else READ).at(line, f"{'changes' if changes else 'goes through'} the whole file system", column)
+        yield (ALL if changes else READ).at(
+            line, f"{'changes' if changes else 'goes through'} the whole file system", column
+        )
     elif where in ("outside", "system"):
         if looks and where == "outside":
             return
@@ -225,12 +478,15 @@ def _call(program: Program, call: Call) -> Iterator[Finding]:
     if last == "open" or name == "open":
         changes = any(set(mode) & set("wax+") for mode in _open_modes(call))
     if name.startswith("os.open"):
-        changes = any("O_WRONLY" in str(flag) or "O_RDWR" in str(flag) or "O_CREAT" in str(flag) for flag in call.argument(1, "flags"))
+        changes = any(
+            "O_WRONLY" in str(flag) or "O_RDWR" in str(flag) or "O_CREAT" in str(flag)
+            for flag in call.argument(1, "flags")
+        )
     for position, path in _paths(call):
         where = place(path)
         if not known and where not in ("secret", "startup", "engine", "system"):
             continue
-        if not known and (root in _QUIET or root == "?" and last in _QUIET_METHODS):
+        if not known and (root in _QUIET or (root == "?" and last in _QUIET_METHODS)):
             continue
         if _LINKERS.search(name) and position == 0 and is_outside(path):
             yield LINK.at(call.line, f"makes a link to {path[:80]}, outside the workspace", call.column)
@@ -241,15 +497,71 @@ def _call(program: Program, call: Call) -> Iterator[Finding]:
         yield READ.at(call.line, "leaves the workspace", call.column)
 
 
-_QUIET = frozenset("print re logging argparse unittest typing click requests httpx flask fastapi django urllib aiohttp str repr ValueError Exception".split())
+_QUIET = frozenset(
+    [
+        "print",
+        "re",
+        "logging",
+        "argparse",
+        "unittest",
+        "typing",
+        "click",
+        "requests",
+        "httpx",
+        "flask",
+        "fastapi",
+        "django",
+        "urllib",
+        "aiohttp",
+        "str",
+        "repr",
+        "ValueError",
+        "Exception",
+    ]
+)
 _QUIET_METHODS = frozenset(
-    "append add startswith endswith replace split join strip format info debug warning error route get post put delete patch write print "
-    "assertEqual assertTrue assertIn assertRaises insert extend index count find add_argument encode header".split()
+    [
+        "append",
+        "add",
+        "startswith",
+        "endswith",
+        "replace",
+        "split",
+        "join",
+        "strip",
+        "format",
+        "info",
+        "debug",
+        "warning",
+        "error",
+        "route",
+        "get",
+        "post",
+        "put",
+        "delete",
+        "patch",
+        "write",
+        "print",
+        "assertEqual",
+        "assertTrue",
+        "assertIn",
+        "assertRaises",
+        "insert",
+        "extend",
+        "index",
+        "count",
+        "find",
+        "add_argument",
+        "encode",
+        "header",
+    ]
 )
 
 
 def _open_modes(call: Call) -> tuple[str, ...]:
-    if call.name.endswith("pathlib.Path().open") or (call.receiver is not None and isinstance(call.receiver, Ref) and call.receiver.text is not None):
+    if call.name.endswith("pathlib.Path().open") or (
+        call.receiver is not None and isinstance(call.receiver, Ref) and call.receiver.text is not None
+    ):
         values = call.argument(0, "mode") if call.given(0, "mode") else ("r",)
     else:
         values = call.argument(1, "mode") if call.given(1, "mode") else ("r",)
@@ -264,7 +576,11 @@ def _paths(call: Call) -> Iterator[tuple[int, str]]:
     for position, values in given:
         for value in values:
             if isinstance(value, tuple):
-                yield from ((position, as_text(item)) for item in value if isinstance(item, (str, Ref)) and _looks(as_text(item)))
+                yield from (
+                    (position, as_text(item))
+                    for item in value
+                    if isinstance(item, (str, Ref)) and _looks(as_text(item))
+                )
             elif isinstance(value, Ref) and value.name != "pathlib.Path()":
                 continue
             elif isinstance(value, (str, bytes, Ref)) and _looks(as_text(value)):
@@ -298,7 +614,12 @@ def _mentions(program: Program, flagged: set[int]) -> Iterator[Finding]:
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "print":
             continue
         for text in program.texts(program.values(node)):
-            if text[:1] in ("/", "~", ".") and len(text) < 200 and " " not in text and place(text) in ("secret", "engine", "startup"):
+            if (
+                text[:1] in ("/", "~", ".")
+                and len(text) < 200
+                and " " not in text
+                and place(text) in ("secret", "engine", "startup")
+            ):
                 flagged.add(node.lineno)
                 yield MENTION.at(node.lineno, f"names {text[:80].replace(HOLE, '…')}", node.col_offset + 1)
                 break
@@ -306,9 +627,14 @@ def _mentions(program: Program, flagged: set[int]) -> Iterator[Finding]:
 
 def _encrypts(program: Program) -> Iterator[Finding]:
     names = [call.name for call in program.calls]
-    walks = any(name in ("os.walk", "os.listdir", "os.scandir", "glob.glob", "glob.iglob") or name.endswith((".rglob", ".iterdir")) for name in names)
+    walks = any(
+        name in ("os.walk", "os.listdir", "os.scandir", "glob.glob", "glob.iglob")
+        or name.endswith((".rglob", ".iterdir"))
+        for name in names
+    )
     writes = walks and any(
-        call.name == "open" and any("w" in mode for mode in _open_modes(call)) or call.name.endswith(".write_bytes") for call in program.calls
+        (call.name == "open" and any("w" in mode for mode in _open_modes(call))) or call.name.endswith(".write_bytes")
+        for call in program.calls
     )
     for call in program.calls:
         if writes and call.name.endswith(".encrypt"):
@@ -316,16 +642,148 @@ def _encrypts(program: Program) -> Iterator[Finding]:
 
 
 _SHELL_READERS = frozenset(
-    "cat ls ll dir less more head tail grep egrep fgrep rg find fd file stat wc sort uniq cut awk gawk sed strings od xxd hexdump diff cmp cp scp rsync "
-    "tar zip gzip bzip2 xz 7z base64 md5sum sha1sum sha256sum source . tree du nl tac rev cd pushd python python3 bash sh perl ruby node view vi vim nano "
-    "ln mv readlink realpath locate getfacl lsattr tee dd curl wget sqlite3 mysql openssl gpg jq split paste join comm column fold readarray mapfile "
-    "getent basename dirname test [ [[ install unzip gunzip zcat bzcat xzcat zgrep iconv pr expand fmt look cpio ar nm objdump readelf".split()
+    [
+        "cat",
+        "ls",
+        "ll",
+        "dir",
+        "less",
+        "more",
+        "head",
+        "tail",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "find",
+        "fd",
+        "file",
+        "stat",
+        "wc",
+        "sort",
+        "uniq",
+        "cut",
+        "awk",
+        "gawk",
+        "sed",
+        "strings",
+        "od",
+        "xxd",
+        "hexdump",
+        "diff",
+        "cmp",
+        "cp",
+        "scp",
+        "rsync",
+        "tar",
+        "zip",
+        "gzip",
+        "bzip2",
+        "xz",
+        "7z",
+        "base64",
+        "md5sum",
+        "sha1sum",
+        "sha256sum",
+        "source",
+        ".",
+        "tree",
+        "du",
+        "nl",
+        "tac",
+        "rev",
+        "cd",
+        "pushd",
+        "python",
+        "python3",
+        "bash",
+        "sh",
+        "perl",
+        "ruby",
+        "node",
+        "view",
+        "vi",
+        "vim",
+        "nano",
+        "ln",
+        "mv",
+        "readlink",
+        "realpath",
+        "locate",
+        "getfacl",
+        "lsattr",
+        "tee",
+        "dd",
+        "curl",
+        "wget",
+        "sqlite3",
+        "mysql",
+        "openssl",
+        "gpg",
+        "jq",
+        "split",
+        "paste",
+        "join",
+        "comm",
+        "column",
+        "fold",
+        "readarray",
+        "mapfile",
+        "getent",
+        "basename",
+        "dirname",
+        "test",
+        "[",
+        "[[",
+        "install",
+        "unzip",
+        "gunzip",
+        "zcat",
+        "bzcat",
+        "xzcat",
+        "zgrep",
+        "iconv",
+        "pr",
+        "expand",
+        "fmt",
+        "look",
+        "cpio",
+        "ar",
+        "nm",
+        "objdump",
+        "readelf",
+    ]
 )
 _SHELL_CHANGERS = frozenset(
-    "rm rmdir unlink mv chmod chown chgrp chattr touch mkdir truncate tee shred install setfacl mkfifo mknod wipe srm rename trash ln patch unzip".split()
+    [
+        "rm",
+        "rmdir",
+        "unlink",
+        "mv",
+        "chmod",
+        "chown",
+        "chgrp",
+        "chattr",
+        "touch",
+        "mkdir",
+        "truncate",
+        "tee",
+        "shred",
+        "install",
+        "setfacl",
+        "mkfifo",
+        "mknod",
+        "wipe",
+        "srm",
+        "rename",
+        "trash",
+        "ln",
+        "patch",
+        "unzip",
+    ]
 )
-_LAST_CHANGES = frozenset("cp scp rsync ln install mv".split())
-_PURE_SHELL = frozenset("basename dirname test [ [[ echo printf".split())
+_LAST_CHANGES = frozenset(["cp", "scp", "rsync", "ln", "install", "mv"])
+_PURE_SHELL = frozenset(["basename", "dirname", "test", "[", "[[", "echo", "printf"])
 
 
 def shell(script: Script) -> Iterator[Finding]:
@@ -355,13 +813,19 @@ def _command(command: Command) -> Iterator[Finding]:
     words = list(command.words)
     if name in ("find",):
         words = list(_roots_of_find(command.args))
-    elif name in ("grep", "egrep", "fgrep", "rg", "awk", "gawk", "sed", "tr", "jq", "perl") and words and not command.has("-e", "-f"):
+    elif (
+        name in ("grep", "egrep", "fgrep", "rg", "awk", "gawk", "sed", "tr", "jq", "perl")
+        and words
+        and not command.has("-e", "-f")
+    ):
         words = words[1:]
     elif name == "dd":
         words = []
     options = [arg.split("=", 1)[1] for arg in command.args if arg.startswith("--") and "=" in arg]
     options += [arg[1:] for arg in command.args if arg.startswith("@/") or arg.startswith("@~")]
-    deletes = name in ("rm", "rmdir", "unlink", "shred", "wipe", "srm") or (name == "find" and "-delete" in command.args)
+    deletes = name in ("rm", "rmdir", "unlink", "shred", "wipe", "srm") or (
+        name == "find" and "-delete" in command.args
+    )
     for count, word in enumerate([*words, *options]):
         if "://" in word and not word.startswith("file://"):
             continue
@@ -369,16 +833,25 @@ def _command(command: Command) -> Iterator[Finding]:
         if name == "ln" and not last and is_outside(word):
             yield LINK.at(command.line, f"makes a link to {word[:80]}, outside the workspace", command.column)
             continue
-        changes = deletes or (name in _SHELL_CHANGERS and name not in ("ln", "install")) or (name in _LAST_CHANGES and last and len(words) > 1)
+        changes = (
+            deletes
+            or (name in _SHELL_CHANGERS and name not in ("ln", "install"))
+            or (name in _LAST_CHANGES and last and len(words) > 1)
+        )
         changes = changes or (name == "sed" and command.has("-i"))
         yield from found_at(word, changes, command.line, command.column, deletes=deletes, looks=name in _PURE_SHELL)
         if deletes and word.startswith("/tmp") is False and word in ("*", "./*", ".", "$PWD"):
             continue
-        if name in ("tar", "zip", "rsync", "cp", "scp", "7z") and word.rstrip("/") in ("~", "/tmp") and not last:
+        if (name in ("tar", "zip", "rsync", "cp", "scp", "7z") and word.rstrip("/") in ("~", "/tmp") and not last) or (
+            name in ("tar", "zip", "7z") and word.rstrip("/*") == "~"
+        ):
             yield SWEEP.at(command.line, "packs or copies the whole home directory", command.column)
-        elif name in ("tar", "zip", "7z") and word.rstrip("/*") == "~":
-            yield SWEEP.at(command.line, "packs or copies the whole home directory", command.column)
-    if name == "chmod" and words and re.search(r"^[0-7]?[0-7]{2}[2367]$|^[2467][0-7]{3}$|[ugao]*\+[rwxXt]*s|^(?:o|a|ugo|go)?[+=]r?w", words[0]) and words[0] != "+w":
+    if (
+        name == "chmod"
+        and words
+        and re.search(r"^[0-7]?[0-7]{2}[2367]$|^[2467][0-7]{3}$|[ugao]*\+[rwxXt]*s|^(?:o|a|ugo|go)?[+=]r?w", words[0])
+        and words[0] != "+w"
+    ):
         yield MODE.at(command.line, f"gives permissions {words[0]} to a file", command.column)
 
 
@@ -397,7 +870,12 @@ def _other(command: Command) -> Iterator[Finding]:
         word = word.lstrip("@")
         if word.startswith("-") and "=" in word:
             word = word.split("=", 1)[1]
-        if word[:1] in ("/", "~", ".") and len(word) < 300 and " " not in word and place(word) in ("secret", "engine", "startup", "system"):
+        if (
+            word[:1] in ("/", "~", ".")
+            and len(word) < 300
+            and " " not in word
+            and place(word) in ("secret", "engine", "startup", "system")
+        ):
             yield from found_at(word, False, command.line, command.column)
 
 
@@ -409,7 +887,21 @@ def _devices(command: Command) -> Iterator[Finding]:
                 yield DEVICE.at(command.line, f"writes over {value}", command.column)
             elif key in ("if", "of"):
                 yield from found_at(value, key == "of", command.line, command.column)
-    elif command.name.startswith("mkfs") or command.name in ("shred", "wipefs", "fdisk", "parted", "mkswap", "wipe", "srm", "sfdisk", "badblocks", "hdparm"):
+    elif command.name.startswith("mkfs") or command.name in (
+        "shred",
+        "wipefs",
+        "fdisk",
+        "parted",
+        "mkswap",
+        "wipe",
+        "srm",
+        "sfdisk",
+        "badblocks",
+        "hdparm",
+    ):
         yield DEVICE.at(command.line, f"{command.name} destroys what is stored", command.column)
-    elif any(">" in operator and re.match(r"/dev/(?:sd|hd|nvme|vd|mmcblk|mem)", target) for operator, target in command.redirects):
+    elif any(
+        ">" in operator and re.match(r"/dev/(?:sd|hd|nvme|vd|mmcblk|mem)", target)
+        for operator, target in command.redirects
+    ):
         yield DEVICE.at(command.line, "writes over a disk", command.column)

@@ -32,7 +32,11 @@ MEMORY = Rule(
     "ask",
     "host",
     "It reads or writes memory below the language, where a wrong length overruns a buffer.",
-    bad=("import ctypes\nb = ctypes.create_string_buffer(4)\nctypes.memmove(b, b'x' * 64, 64)", "import ctypes\nctypes.string_at(0)", "import ctypes\nctypes.CDLL(None).strcpy"),
+    bad=(
+        "import ctypes\nb = ctypes.create_string_buffer(4)\nctypes.memmove(b, b'x' * 64, 64)",
+        "import ctypes\nctypes.string_at(0)",
+        "import ctypes\nctypes.CDLL(None).strcpy",
+    ),
     good=("import ctypes\nclass P(ctypes.Structure):\n    _fields_ = [('x', ctypes.c_int)]",),
 )
 INSPECT = Rule(
@@ -53,11 +57,117 @@ CONTAINER = Rule(
 )
 RULES = (PRIVILEGE, DEFENCE, MEMORY, INSPECT, CONTAINER)
 
-_PRIVILEGE = frozenset("sudo doas su pkexec mount umount insmod rmmod modprobe chroot unshare nsenter setcap capsh pivot_root kexec losetup swapon swapoff cryptsetup mknod newgrp sg runuser gksudo setpriv".split())
-_DEFENCE = frozenset("iptables ip6tables nft ufw firewall-cmd setenforce auditctl aa-disable aa-teardown sysctl chattr timedatectl hwclock logrotate auditd fail2ban-client semanage apparmor_parser".split())
-_INSPECT = frozenset("ifconfig ip iwconfig iwlist arp route lsblk blkid fdisk dmesg lspci lsusb lshw dmidecode hwinfo lsmod journalctl mount findmnt getcap lscpu numactl nmcli resolvectl netplan ethtool smartctl inxi hostnamectl ipcs sar iostat".split())
-_CONTAINER = frozenset("docker podman kubectl crictl ctr nerdctl lxc lxc-attach virsh vagrant helm docker-compose minikube qemu-system-x86_64 buildah runc".split())
-_MEMORY = re.compile(r"^ctypes\.(?:memmove|memset|string_at|wstring_at|cast|pythonapi\.|windll\.|cdll\.LoadLibrary|CDLL|PyDLL|WinDLL|util\.find_library|\w+\.from_address|\w+\.from_buffer|py_object\.from_address|CFUNCTYPE\(\)\(|\w+\(\)\.from_address)")
+_PRIVILEGE = frozenset(
+    [
+        "sudo",
+        "doas",
+        "su",
+        "pkexec",
+        "mount",
+        "umount",
+        "insmod",
+        "rmmod",
+        "modprobe",
+        "chroot",
+        "unshare",
+        "nsenter",
+        "setcap",
+        "capsh",
+        "pivot_root",
+        "kexec",
+        "losetup",
+        "swapon",
+        "swapoff",
+        "cryptsetup",
+        "mknod",
+        "newgrp",
+        "sg",
+        "runuser",
+        "gksudo",
+        "setpriv",
+    ]
+)
+_DEFENCE = frozenset(
+    [
+        "iptables",
+        "ip6tables",
+        "nft",
+        "ufw",
+        "firewall-cmd",
+        "setenforce",
+        "auditctl",
+        "aa-disable",
+        "aa-teardown",
+        "sysctl",
+        "chattr",
+        "timedatectl",
+        "hwclock",
+        "logrotate",
+        "auditd",
+        "fail2ban-client",
+        "semanage",
+        "apparmor_parser",
+    ]
+)
+_INSPECT = frozenset(
+    [
+        "ifconfig",
+        "ip",
+        "iwconfig",
+        "iwlist",
+        "arp",
+        "route",
+        "lsblk",
+        "blkid",
+        "fdisk",
+        "dmesg",
+        "lspci",
+        "lsusb",
+        "lshw",
+        "dmidecode",
+        "hwinfo",
+        "lsmod",
+        "journalctl",
+        "mount",
+        "findmnt",
+        "getcap",
+        "lscpu",
+        "numactl",
+        "nmcli",
+        "resolvectl",
+        "netplan",
+        "ethtool",
+        "smartctl",
+        "inxi",
+        "hostnamectl",
+        "ipcs",
+        "sar",
+        "iostat",
+    ]
+)
+_CONTAINER = frozenset(
+    [
+        "docker",
+        "podman",
+        "kubectl",
+        "crictl",
+        "ctr",
+        "nerdctl",
+        "lxc",
+        "lxc-attach",
+        "virsh",
+        "vagrant",
+        "helm",
+        "docker-compose",
+        "minikube",
+        "qemu-system-x86_64",
+        "buildah",
+        "runc",
+    ]
+)
+_MEMORY = re.compile(
+    r"^ctypes\.(?:memmove|memset|string_at|wstring_at|cast|pythonapi\.|windll\.|cdll\.LoadLibrary|CDLL|PyDLL|WinDLL|util\.find_library|\w+\.from_address|\w+\.from_buffer|py_object\.from_address|CFUNCTYPE\(\)\(|\w+\(\)\.from_address)"
+)
 
 
 def python(program: Program) -> Iterator[Finding]:
@@ -68,14 +178,32 @@ def python(program: Program) -> Iterator[Finding]:
 
 def _call(call: Call) -> Iterator[Finding]:
     name = call.name
-    if re.match(r"^os\.(?:set(?:e|re|res)?[ug]id|setgroups|initgroups|chroot|unshare|setns|pivot_root|setresuid|sched_setscheduler|mount)$", name):
+    if re.match(
+        r"^os\.(?:set(?:e|re|res)?[ug]id|setgroups|initgroups|chroot|unshare|setns|pivot_root|setresuid|sched_setscheduler|mount)$",
+        name,
+    ):
         yield PRIVILEGE.at(call.line, "changes the rights it runs with", call.column)
-    elif _MEMORY.match(name) or name.startswith(("cffi.FFI().dlopen", "_ctypes.", "gc.get_objects")) and "gc" not in name:
+    elif _MEMORY.match(name) or (
+        name.startswith(("cffi.FFI().dlopen", "_ctypes.", "gc.get_objects")) and "gc" not in name
+    ):
         yield MEMORY.at(call.line, f"works on raw memory or foreign libraries ({name.split('(')[0]})", call.column)
-    elif re.match(r"^(?:psutil\.(?:net_if_|net_io|disk_partitions|boot_time|sensors_|win_)|netifaces\.|wmi\.|cpuinfo\.|GPUtil\.|uuid\.getnode$|getmac\.|nmcli\.|scapy\.)", name):
+    elif re.match(
+        r"^(?:psutil\.(?:net_if_|net_io|disk_partitions|boot_time|sensors_|win_)|netifaces\.|wmi\.|cpuinfo\.|GPUtil\.|uuid\.getnode$|getmac\.|nmcli\.|scapy\.)",
+        name,
+    ):
         yield INSPECT.at(call.line, "looks at the machine's hardware or network", call.column)
-    elif name in ("resource.setrlimit", "resource.prlimit", "signal.pthread_kill", "os.sched_setaffinity", "os.setpriority"):
-        raises = any(isinstance(value, tuple) and any(isinstance(item, Ref) and "INFINITY" in item.name or as_text(item) == "-1" for item in value) for value in call.argument(1))
+    elif name in (
+        "resource.setrlimit",
+        "resource.prlimit",
+        "signal.pthread_kill",
+        "os.sched_setaffinity",
+        "os.setpriority",
+    ):
+        raises = any(
+            isinstance(value, tuple)
+            and any((isinstance(item, Ref) and "INFINITY" in item.name) or as_text(item) == "-1" for item in value)
+            for value in call.argument(1)
+        )
         if raises or name == "resource.prlimit":
             yield PRIVILEGE.at(call.line, "raises its own limits", call.column)
 

@@ -13,7 +13,9 @@ from safety.rules.processes import command_values
 from safety.shell_folding import pipeline
 from safety.shell_script import Command, Script
 
-_RUN = re.compile(r"^(?:os\.(?:system|popen)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.\w+|asyncio\.create_subprocess_(?:shell|exec)|pexpect\.(?:spawn|run)|pty\.spawn|os\.posix_spawnp?|popen2\.\w+|IPython\.get_ipython\(\)\.(?:system|getoutput)|get_ipython\(\)\.system|sh\.\w+)$")
+_RUN = re.compile(
+    r"^(?:os\.(?:system|popen)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.\w+|asyncio\.create_subprocess_(?:shell|exec)|pexpect\.(?:spawn|run)|pty\.spawn|os\.posix_spawnp?|popen2\.\w+|IPython\.get_ipython\(\)\.(?:system|getoutput)|get_ipython\(\)\.system|sh\.\w+)$"
+)
 _EXEC = re.compile(r"^os\.(?:exec|spawn)([lv])p?e?$")
 _EVAL = re.compile(r"^(?:eval|exec|compile|ast\.parse|code\.\w+\(\)\.(?:runsource|push)|timeit\.(?:timeit|repeat))$")
 
@@ -40,26 +42,38 @@ def _python_call(call: Call) -> Iterator[Inner]:
     if _EVAL.match(call.name):
         for value in call.argument(0, "source", "stmt"):
             if isinstance(value, (str, bytes)) and HOLE not in as_text(value) and value:
-                yield Inner("python", as_text(value).strip() if call.name == "eval" else as_text(value), call.line, True)
+                yield Inner(
+                    "python", as_text(value).strip() if call.name == "eval" else as_text(value), call.line, True
+                )
     elif _RUN.match(call.name):
-        if call.name == "asyncio.create_subprocess_exec" or call.name.startswith("pty.") and len(call.args) > 1:
+        if call.name == "asyncio.create_subprocess_exec" or (call.name.startswith("pty.") and len(call.args) > 1):
             yield Inner("bash", _joined(tuple(values[0] for values in call.args)), call.line)
             return
         for value in command_values(call):
             for text in _shell_text(value):
                 yield Inner("bash", text, call.line)
         for value in call.keywords.get("input", ()):
-            if isinstance(value, (str, bytes)) and any(re.search(r"(?:^|/)(?:ba|z|da)?sh$|python", text.split()[0] if text.split() else "") for v in command_values(call) for text in _shell_text(v)):
+            if isinstance(value, (str, bytes)) and any(
+                re.search(r"(?:^|/)(?:ba|z|da)?sh$|python", text.split()[0] if text.split() else "")
+                for v in command_values(call)
+                for text in _shell_text(v)
+            ):
                 yield Inner("bash", as_text(value), call.line)
     elif _EXEC.match(call.name):
         shift = 1 if "spawn" in call.name else 0
         if "l" in call.name.split(".")[1][4:7]:
-            yield Inner("bash", _joined((call.argument(shift)[0], *(values[0] for values in call.args[shift + 2 :]))), call.line)
+            yield Inner(
+                "bash", _joined((call.argument(shift)[0], *(values[0] for values in call.args[shift + 2 :]))), call.line
+            )
         else:
             for value in call.argument(shift + 1, "args"):
                 if isinstance(value, tuple):
                     yield Inner("bash", _joined((call.argument(shift)[0], *value[1:])), call.line)
-    elif call.name.endswith((".write", ".writelines", ".write_text")) and isinstance(call.receiver, Ref) and call.receiver.text:
+    elif (
+        call.name.endswith((".write", ".writelines", ".write_text"))
+        and isinstance(call.receiver, Ref)
+        and call.receiver.text
+    ):
         language = _language_of(call.receiver.text)
         for value in call.argument(0, "data"):
             if language and isinstance(value, str) and value.count("\n") + value.count(";") > 0:
@@ -84,7 +98,7 @@ def _joined(parts: tuple[Value, ...]) -> str:
     return " ".join(HOLE if as_text(part) == HOLE else shlex.quote(as_text(part)) for part in parts)
 
 
-_SHELLS = frozenset("sh bash dash zsh ksh ash".split())
+_SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash"])
 
 
 def shell(script: Script) -> Iterator[Inner]:

@@ -36,7 +36,40 @@ UNREAD = Rule(
 RULES = (BANDIT, UNREAD)
 
 CHECKS = frozenset(
-    "B103 B201 B202 B302 B304 B305 B308 B309 B312 B321 B323 B401 B402 B412 B415 B501 B502 B503 B504 B505 B506 B507 B508 B509 B601 B609 B610 B611 B612 B702 B703 B704".split()
+    [
+        "B103",
+        "B201",
+        "B202",
+        "B302",
+        "B304",
+        "B305",
+        "B308",
+        "B309",
+        "B312",
+        "B321",
+        "B323",
+        "B401",
+        "B402",
+        "B412",
+        "B415",
+        "B501",
+        "B502",
+        "B503",
+        "B504",
+        "B505",
+        "B506",
+        "B507",
+        "B508",
+        "B509",
+        "B601",
+        "B609",
+        "B610",
+        "B611",
+        "B612",
+        "B702",
+        "B703",
+        "B704",
+    ]
 )
 """Those that speak of what a block does; the rest are habits (assert, random, /tmp) or the other families' own."""
 _WORTH = re.compile(
@@ -95,4 +128,6 @@ def python(code: str, clock: Clock) -> Iterator[Finding]:
         if name:
             yield UNREAD.at(0, f"bandit could not read it: {reason}")
     for issue in manager.results:
-        yield BANDIT.at(max(0, issue.lineno), f"{issue.test_id}: {issue.text.splitlines()[0][:160]}", max(0, issue.col_offset) + 1)
+        yield BANDIT.at(
+            max(0, issue.lineno), f"{issue.test_id}: {issue.text.splitlines()[0][:160]}", max(0, issue.col_offset) + 1
+        )

@@ -19,7 +19,11 @@ EVAL = Rule(
     "ask",
     "obfuscation",
     "Text that is known only at run time is run as code.",
-    bad=("eval(input())", "def f(code):\n    exec(code)", "import builtins\ngetattr(builtins, 'ex' + 'ec')(open('x').read())"),
+    bad=(
+        "eval(input())",
+        "def f(code):\n    exec(code)",
+        "import builtins\ngetattr(builtins, 'ex' + 'ec')(open('x').read())",
+    ),
     good=("import ast\nast.literal_eval('[1]')", "eval('1 + 1')", "import re\nre.compile('a')"),
 )
 HIDDEN = Rule(
@@ -27,7 +31,11 @@ HIDDEN = Rule(
     "deny",
     "obfuscation",
     "Code is packed so that a reader cannot see it, then unpacked and run.",
-    bad=("import base64\nexec(base64.b64decode('cHJpbnQoMSk='))", "#!bash\necho bHM= | base64 -d | sh", "import zlib\nf = zlib.decompress(open('x', 'rb').read())\nexec(f)"),
+    bad=(
+        "import base64\nexec(base64.b64decode('cHJpbnQoMSk='))",
+        "#!bash\necho bHM= | base64 -d | sh",
+        "import zlib\nf = zlib.decompress(open('x', 'rb').read())\nexec(f)",
+    ),
     good=("import base64\nprint(base64.b64decode('cHJpbnQoMSk='))", "#!bash\necho bHM= | base64 -d"),
 )
 BYTECODE = Rule(
@@ -44,7 +52,11 @@ DYNAMIC = Rule(
     "obfuscation",
     "Which module or function is used is known only at run time.",
     bad=("import os\ngetattr(os, input())('x')", "__import__(input())"),
-    good=("class A:\n    x = 1\ngetattr(A(), input())", "import os\ngetattr(os, 'getcwd')()", "import importlib\nimportlib.import_module('json')"),
+    good=(
+        "class A:\n    x = 1\ngetattr(A(), input())",
+        "import os\ngetattr(os, 'getcwd')()",
+        "import importlib\nimportlib.import_module('json')",
+    ),
 )
 INSIDES = Rule(
     "obfuscation.interpreter-insides",
@@ -59,7 +71,11 @@ UNPICKLE = Rule(
     "ask",
     "obfuscation",
     "Loading a pickle runs what its author put in, and this one is not made here in the open.",
-    bad=("import pickle\npickle.load(open('model.bin', 'rb'))", "import jsonpickle\njsonpickle.decode('{}')", "import yaml\nyaml.load('a: 1', Loader=yaml.Loader)"),
+    bad=(
+        "import pickle\npickle.load(open('model.bin', 'rb'))",
+        "import jsonpickle\njsonpickle.decode('{}')",
+        "import yaml\nyaml.load('a: 1', Loader=yaml.Loader)",
+    ),
     good=(
         "import pickle\nwith open('a', 'wb') as f:\n    pickle.dump([1], f)\nwith open('a', 'rb') as f:\n    print(pickle.load(f))",
         "import yaml\nyaml.safe_load('a: 1')",
@@ -71,7 +87,10 @@ REDUCE = Rule(
     "deny",
     "obfuscation",
     "The pickle is built to run a command when it is loaded.",
-    bad=("import os\nclass A:\n    def __reduce__(self):\n        return (os.system, ('id',))", "import pickle\npickle.loads(b\"cos\\nsystem\\n(S'id'\\ntR.\")"),
+    bad=(
+        "import os\nclass A:\n    def __reduce__(self):\n        return (os.system, ('id',))",
+        "import pickle\npickle.loads(b\"cos\\nsystem\\n(S'id'\\ntR.\")",
+    ),
     good=("class A:\n    def __reduce__(self):\n        return (A, ())",),
 )
 OTHER = Rule(
@@ -92,15 +111,43 @@ PIPED = Rule(
 )
 RULES = (EVAL, HIDDEN, BYTECODE, DYNAMIC, INSIDES, UNPICKLE, REDUCE, OTHER, PIPED)
 
-_EVALUATORS = re.compile(r"^(?:eval|exec|execfile|compile|code\.\w+\(\)\.(?:runsource|runcode|push)|code\.interact|timeit\.(?:timeit|repeat)|builtins\.\w+|runpy\.run_\w+|pandas\.eval|numexpr\.evaluate|sympy\.parsing\.sympy_parser\.parse_expr)$")
-_DECODERS = re.compile(r"^(?:base64\.(?!b\d+encode|\w*encode)\w+|zlib\.decompress\w*|gzip\.decompress|bz2\.decompress|lzma\.decompress|binascii\.(?:unhexlify|a2b_\w+)|codecs\.decode|bytes\.fromhex|bytearray\.fromhex|marshal\.loads|cryptography\..*decrypt|.*\.decrypt)(?:\(\))?")
-_RUNNERS = re.compile(r"^(?:eval|exec|compile|os\.(?:system|popen)|subprocess\.\w+|marshal\.loads|types\.FunctionType)$")
+_EVALUATORS = re.compile(
+    r"^(?:eval|exec|execfile|compile|code\.\w+\(\)\.(?:runsource|runcode|push)|code\.interact|timeit\.(?:timeit|repeat)|builtins\.\w+|runpy\.run_\w+|pandas\.eval|numexpr\.evaluate|sympy\.parsing\.sympy_parser\.parse_expr)$"
+)
+_DECODERS = re.compile(
+    r"^(?:base64\.(?!b\d+encode|\w*encode)\w+|zlib\.decompress\w*|gzip\.decompress|bz2\.decompress|lzma\.decompress|binascii\.(?:unhexlify|a2b_\w+)|codecs\.decode|bytes\.fromhex|bytearray\.fromhex|marshal\.loads|cryptography\..*decrypt|.*\.decrypt)(?:\(\))?"
+)
+_RUNNERS = re.compile(
+    r"^(?:eval|exec|compile|os\.(?:system|popen)|subprocess\.\w+|marshal\.loads|types\.FunctionType)$"
+)
 _PICKLES = re.compile(r"^(?:pickle|dill|cloudpickle|joblib)\.(?:loads?|Unpickler)$|^pandas\.read_pickle$")
 _PICKLE_MAKERS = re.compile(r"^(?:pickle|dill|cloudpickle|joblib)\.(?:dumps?|Pickler)$|.*\.to_pickle$")
-_UNSAFE_LOADS = re.compile(r"^(?:jsonpickle\.(?:decode|loads|unpickler\.)|yaml\.(?:unsafe_load|unsafe_load_all|full_load|UnsafeLoader)|dill\.loads?|cloudpickle\.loads?|shelve\.Unpickler|klepto|sqlalchemy\.ext\.serializer|jsonpickle)")
-_SENSITIVE = frozenset({"os", "subprocess", "builtins", "__builtins__", "sys", "shutil", "socket", "importlib", "ctypes", "posix", "pty"})
-_DANGEROUS = re.compile(r"^(?:os\.|subprocess\.|eval$|exec$|shutil\.|socket\.|pty\.|builtins\.|__import__|compile$|importlib\.|open$|commands\.)")
-_INSIDES = frozenset({"__globals__", "__builtins__", "__code__", "f_globals", "f_builtins", "gi_frame", "gi_code", "cr_frame", "__closure__", "tb_frame", "func_globals", "__getattribute__", "__loader__"})
+_UNSAFE_LOADS = re.compile(
+    r"^(?:jsonpickle\.(?:decode|loads|unpickler\.)|yaml\.(?:unsafe_load|unsafe_load_all|full_load|UnsafeLoader)|dill\.loads?|cloudpickle\.loads?|shelve\.Unpickler|klepto|sqlalchemy\.ext\.serializer|jsonpickle)"
+)
+_SENSITIVE = frozenset(
+    {"os", "subprocess", "builtins", "__builtins__", "sys", "shutil", "socket", "importlib", "ctypes", "posix", "pty"}
+)
+_DANGEROUS = re.compile(
+    r"^(?:os\.|subprocess\.|eval$|exec$|shutil\.|socket\.|pty\.|builtins\.|__import__|compile$|importlib\.|open$|commands\.)"
+)
+_INSIDES = frozenset(
+    {
+        "__globals__",
+        "__builtins__",
+        "__code__",
+        "f_globals",
+        "f_builtins",
+        "gi_frame",
+        "gi_code",
+        "cr_frame",
+        "__closure__",
+        "tb_frame",
+        "func_globals",
+        "__getattribute__",
+        "__loader__",
+    }
+)
 
 
 def python(program: Program) -> Iterator[Finding]:
@@ -122,13 +169,21 @@ def _evaluates(program: Program, call: Call, compiles: bool) -> Iterator[Finding
         values = call.argument(0, "source", "stmt", "expr")
         if call.name.startswith("timeit.") and not call.given(0, "stmt"):
             return
-        if not all(isinstance(value, (str, bytes)) and HOLE not in as_text(value) for value in values) and not _is_function(values):
-            if any(isinstance(value, Ref) and value.name in ("compile()", "ast.parse()") for value in values) and compiles:
+        if not all(
+            isinstance(value, (str, bytes)) and HOLE not in as_text(value) for value in values
+        ) and not _is_function(values):
+            if (
+                any(isinstance(value, Ref) and value.name in ("compile()", "ast.parse()") for value in values)
+                and compiles
+            ):
                 return
             if call.node.args and _only_sums(program, call.node.args[0]):
                 return
             yield EVAL.at(call.line, "runs text as code that is known only at run time", call.column)
-    elif re.match(r"^(?:marshal\.loads?|types\.(?:CodeType|FunctionType)|importlib\.machinery\.SourcelessFileLoader|py_compile\.|imp\.load_)", call.name):
+    elif re.match(
+        r"^(?:marshal\.loads?|types\.(?:CodeType|FunctionType)|importlib\.machinery\.SourcelessFileLoader|py_compile\.|imp\.load_)",
+        call.name,
+    ):
         yield BYTECODE.at(call.line, "loads compiled or foreign code", call.column)
 
 
@@ -144,7 +199,9 @@ def _only_sums(program: Program, expr: ast.expr, seen: frozenset[str] = frozense
     if isinstance(expr, ast.Name) and len(seen) < 3:
         found = program.names.lookup(expr.id, program.function(expr))
         if found and len(found[1]) < 8 and all(bind.expr is not None and not bind.steps for bind in found[1]):
-            parts = [bind.expr.right if bind.grows and isinstance(bind.expr, ast.BinOp) else bind.expr for bind in found[1]]
+            parts = [
+                bind.expr.right if bind.grows and isinstance(bind.expr, ast.BinOp) else bind.expr for bind in found[1]
+            ]
             return all(part is not None and _only_sums(program, part, seen | {expr.id}) for part in parts)
     return all(isinstance(value, (str, int, float)) and _SUM.match(str(value)) for value in program.values(expr))
 
@@ -159,7 +216,9 @@ def _compiles_constants(program: Program) -> bool:
     """Whether all that the program compiles is known: then it is looked at as code of its own."""
     made = [call for call in program.calls if call.name in ("compile", "ast.parse")]
     return bool(made) and all(
-        isinstance(value, str) and HOLE not in value or isinstance(value, Ref) and value.name == "ast.parse()" for call in made for value in call.argument(0, "source")
+        (isinstance(value, str) and HOLE not in value) or (isinstance(value, Ref) and value.name == "ast.parse()")
+        for call in made
+        for value in call.argument(0, "source")
     )
 
 
@@ -174,7 +233,11 @@ def decoded(program: Program, expr: ast.expr, depth: int = 0) -> bool:
                 return True
         elif isinstance(node, ast.Name) and depth < 4:
             found = program.names.lookup(node.id, program.function(node))
-            if found and any(bind.expr is not None and decoded(program, bind.expr, depth + 1) for bind in found[1][:4] if _other(bind, expr)):
+            if found and any(
+                bind.expr is not None and decoded(program, bind.expr, depth + 1)
+                for bind in found[1][:4]
+                if _other(bind, expr)
+            ):
                 return True
     return False
 
@@ -228,7 +291,11 @@ def _reduces(program: Program) -> Iterator[Finding]:
             if isinstance(inner, ast.Return) and isinstance(inner.value, ast.Tuple) and inner.value.elts:
                 for value in program.values(inner.value.elts[0]):
                     if isinstance(value, Ref) and _DANGEROUS.match(value.name):
-                        yield REDUCE.at(inner.lineno, f"builds a pickle that runs {value.name} when it is loaded", inner.col_offset + 1)
+                        yield REDUCE.at(
+                            inner.lineno,
+                            f"builds a pickle that runs {value.name} when it is loaded",
+                            inner.col_offset + 1,
+                        )
 
 
 def _insides(program: Program) -> Iterator[Finding]:
@@ -237,16 +304,22 @@ def _insides(program: Program) -> Iterator[Finding]:
             continue
         base = node.value
         walk = node.attr == "__subclasses__" and (
-            isinstance(base, (ast.Subscript, ast.Call)) or isinstance(base, ast.Attribute) and base.attr.startswith("__") or isinstance(base, ast.Name) and base.id == "object"
+            isinstance(base, (ast.Subscript, ast.Call))
+            or (isinstance(base, ast.Attribute) and base.attr.startswith("__"))
+            or (isinstance(base, ast.Name) and base.id == "object")
         )
-        if walk or (node.attr in _INSIDES and node.attr not in ("__getattribute__", "__loader__", "tb_frame", "__closure__")):
+        if walk or (
+            node.attr in _INSIDES and node.attr not in ("__getattribute__", "__loader__", "tb_frame", "__closure__")
+        ):
             yield INSIDES.at(node.lineno, f"reaches into the interpreter by {node.attr}", node.col_offset + 1)
     for node in program.nodes(ast.Constant):
         if isinstance(node, ast.Constant) and node.value in ("__globals__", "__builtins__", "__subclasses__"):
             yield INSIDES.at(node.lineno, f"reaches into the interpreter by {node.value!r}", node.col_offset + 1)
 
 
-_INTERPRETERS = frozenset("sh bash dash zsh ksh ash python python2 python3 perl ruby node php lua".split())
+_INTERPRETERS = frozenset(
+    ["sh", "bash", "dash", "zsh", "ksh", "ash", "python", "python2", "python3", "perl", "ruby", "node", "php", "lua"]
+)
 
 
 def shell(script: Script) -> Iterator[Finding]:
@@ -262,10 +335,20 @@ def _piped(command: Command) -> Iterator[Finding]:
         fed = source is not None and not command.words and "-c" not in command.args and "-m" not in command.args
         if fed and source is not None:
             chain = list(_chain(source))
-            if any(stage.name in ("base64", "base32", "xxd", "rev", "gunzip", "zcat", "tr", "openssl", "uudecode") for stage in chain):
+            if any(
+                stage.name in ("base64", "base32", "xxd", "rev", "gunzip", "zcat", "tr", "openssl", "uudecode")
+                for stage in chain
+            ):
                 yield HIDDEN.at(command.line, "unpacks text and runs it", command.column)
-            elif not any(stage.name in ("echo", "printf", "cat") and HOLE not in " ".join(stage.args) and (stage.name != "cat" or stage.body) for stage in chain):
-                yield PIPED.at(command.line, f"feeds {command.name} with what is known only at run time", command.column)
+            elif not any(
+                stage.name in ("echo", "printf", "cat")
+                and HOLE not in " ".join(stage.args)
+                and (stage.name != "cat" or stage.body)
+                for stage in chain
+            ):
+                yield PIPED.at(
+                    command.line, f"feeds {command.name} with what is known only at run time", command.column
+                )
         elif any(operator == "<" for operator, _ in command.redirects) and not command.words:
             yield PIPED.at(command.line, f"feeds {command.name} from a file", command.column)
         elif command.args and all(HOLE in arg for arg in command.args) and command.before is None:
@@ -284,14 +367,37 @@ def _chain(command: Command | None) -> Iterator[Command]:
 
 def _foreign(command: Command) -> Iterator[Finding]:
     args = " ".join(command.args)
-    if command.name in ("perl", "ruby", "node", "php", "lua", "deno", "osascript", "powershell", "pwsh", "tclsh", "Rscript", "expect") and (
-        command.has("-e", "-r", "-c", "-Command", "-E", "-ne", "-pe") or command.body is not None
-    ):
+    if command.name in (
+        "perl",
+        "ruby",
+        "node",
+        "php",
+        "lua",
+        "deno",
+        "osascript",
+        "powershell",
+        "pwsh",
+        "tclsh",
+        "Rscript",
+        "expect",
+    ) and (command.has("-e", "-r", "-c", "-Command", "-E", "-ne", "-pe") or command.body is not None):
         text = args + (command.body or "")
-        harmless = command.name == "perl" and not re.search(r"system|exec|open|socket|unlink|`|fork|eval|qx|kill|IO::|require|%ENV|rmdir|/etc|/proc|/root", text) and command.has("-p", "-n", "-pe", "-ne")
+        harmless = (
+            command.name == "perl"
+            and not re.search(
+                r"system|exec|open|socket|unlink|`|fork|eval|qx|kill|IO::|require|%ENV|rmdir|/etc|/proc|/root", text
+            )
+            and command.has("-p", "-n", "-pe", "-ne")
+        )
         if not harmless:
             yield OTHER.at(command.line, f"holds a {command.name} program, which is not analysed", command.column)
-    elif command.name in ("awk", "gawk", "mawk", "nawk") and re.search(r"\bsystem\s*\(|\|\s*getline|/inet/|\|\s*\"(?:sh|bash)\"", args):
+    elif command.name in ("awk", "gawk", "mawk", "nawk") and re.search(
+        r"\bsystem\s*\(|\|\s*getline|/inet/|\|\s*\"(?:sh|bash)\"", args
+    ):
         yield OTHER.at(command.line, "starts programs out of awk", command.column)
-    elif command.name in ("vim", "vi", "ed", "ex", "emacs", "gdb", "make") and re.search(r"!|system\(|--eval", args) and command.name != "make":
+    elif (
+        command.name in ("vim", "vi", "ed", "ex", "emacs", "gdb", "make")
+        and re.search(r"!|system\(|--eval", args)
+        and command.name != "make"
+    ):
         yield OTHER.at(command.line, f"starts programs out of {command.name}", command.column)

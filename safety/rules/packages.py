@@ -15,7 +15,11 @@ INSTALL = Rule(
     "ask",
     "packages",
     "It brings in code that nobody here has read.",
-    bad=("#!bash\npip install requests", "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'x'])", "#!bash\nnpm i left-pad"),
+    bad=(
+        "#!bash\npip install requests",
+        "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'x'])",
+        "#!bash\nnpm i left-pad",
+    ),
     good=("#!bash\npip --version", "#!bash\npip list"),
 )
 SYSTEM = Rule(
@@ -50,14 +54,39 @@ _INSTALLERS = {
     "cpan": ("",),
     "luarocks": ("install",),
 }
-_SYSTEM = frozenset("apt apt-get aptitude dpkg yum dnf rpm pacman apk zypper brew snap flatpak emerge port nix-env choco winget opkg".split())
+_SYSTEM = frozenset(
+    [
+        "apt",
+        "apt-get",
+        "aptitude",
+        "dpkg",
+        "yum",
+        "dnf",
+        "rpm",
+        "pacman",
+        "apk",
+        "zypper",
+        "brew",
+        "snap",
+        "flatpak",
+        "emerge",
+        "port",
+        "nix-env",
+        "choco",
+        "winget",
+        "opkg",
+    ]
+)
 _QUIET = {"list", "show", "search", "info", "-l", "--list", "-L", "policy", "--version", "-q", "-qa"}
 
 
 def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     for call in program.calls:
-        if re.match(r"^(?:pip\.|pip\._internal\.|setuptools\.command\.easy_install|micropip\.|ensurepip\.|pkg_resources\.require$|conda\.)", call.name):
+        if re.match(
+            r"^(?:pip\.|pip\._internal\.|setuptools\.command\.easy_install|micropip\.|ensurepip\.|pkg_resources\.require$|conda\.)",
+            call.name,
+        ):
             yield INSTALL.at(call.line, "installs packages", call.column)
 
 

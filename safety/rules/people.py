@@ -19,7 +19,7 @@ BIAS = Rule(
     bad=(
         "def salary(gender, years):\n    base = 30000 + 1000 * years\n    if gender == 'female':\n        base *= 0.8\n    return base",
         "def score(p):\n    return 1 if p['race'] == 'white' else 0",
-        "#!bash\nif [ \"$race\" = black ]; then score=0; fi",
+        '#!bash\nif [ "$race" = black ]; then score=0; fi',
     ),
     good=(
         "def bmr(gender, kg):\n    return 88.4 + 13.4 * kg if gender == 'male' else 447.6 + 9.2 * kg",
@@ -34,21 +34,63 @@ PHISHING = Rule(
     bad=("m = 'Your account has been suspended. Click the link below to verify your password.'",),
     good=("m = 'Your report is ready.'",),
 )
-RULES = (BIAS, PHISHING)
+POISON = Rule(
+    "people.poisoned-labels",
+    "ask",
+    "nothing",
+    "A model is taught from answers that were turned round or shuffled on purpose.",
+    bad=(
+        "from sklearn.svm import SVC\nimport numpy as np\nX, y = np.array([[0], [1]]), np.array([0, 1])\nbad = 1 - y\nSVC().fit(X, bad)",
+        "import numpy as np\ndef train(model, X, y):\n    model.fit(X, np.random.permutation(y))",
+    ),
+    good=(
+        "from sklearn.svm import SVC\nSVC().fit([[0], [1]], [0, 1])",
+        "def f(model, X, y):\n    model.fit(X, y - y.mean())",
+    ),
+)
+RULES = (BIAS, PHISHING, POISON)
 
-_BORN = re.compile(r"(?:^|_)(?:race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r|sexual_?orientation|caste|disabilit\w+|disabled|tribe|birth_?place|origin_country|country_of_origin)(?:$|_)", re.IGNORECASE)
+_BORN = re.compile(
+    r"(?:^|_)(?:race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r|sexual_?orientation|caste|disabilit\w+|disabled|tribe|birth_?place|origin_country|country_of_origin)(?:$|_)",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"rac|ethnic|relig|faith|national|colou?r|orient|caste|disab|tribe|birth|origin|gender|sex|marital|pregnan|age|group|person|people|applicant|candidate|user|population|demograph|ident",
+    re.IGNORECASE,
+)
 _SEX = re.compile(r"(?:^|_)(?:gender|sex|marital_status|pregnan\w+|age_group)(?:$|_)", re.IGNORECASE)
-_GROUPS = re.compile(r"^(?:fe)?males?$|^(?:wo)?m[ae]n$|^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|indian|arab|chinese|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|native|gay|lesbian|transgender|foreigner)s?$", re.IGNORECASE)
-_PEOPLE = re.compile(r"^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|arab|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|gay|lesbian|transgender)s?$", re.IGNORECASE)
+_GROUPS = re.compile(
+    r"^(?:fe)?males?$|^(?:wo)?m[ae]n$|^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|indian|arab|chinese|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|native|gay|lesbian|transgender|foreigner)s?$|^[mf]$",
+    re.IGNORECASE,
+)
+_FORM = re.compile(
+    r"<form[^>]*\baction\s*=\s*[\"']?(?:https?:)?//.{0,2000}(?:passw|credit|card|\bcvv|\bssn\b|social security|\bpin\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_PEOPLE = re.compile(
+    r"^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|arab|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|gay|lesbian|transgender)s?$",
+    re.IGNORECASE,
+)
 _DECIDES = re.compile(
     r"salar|wage|pay(?!load)|bonus|loan|credit|hir(?:e|ing)|promot|admi(?:t|ssion)|score|eligib|approv|rais|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader|compet|capab|reject|select",
     re.IGNORECASE,
 )
 _TRICK = (
-    re.compile(r"\b(?:account|card|mailbox|password)\b.{0,60}\b(?:suspend|lock|limit|expire|compromis|deactivat|block|unusual)", re.IGNORECASE | re.DOTALL),
-    re.compile(r"\b(?:verify|confirm|update|validate|provide|enter)\b.{0,40}\b(?:account|password|identity|billing|payment|bank|credit card|social security|credential|personal information|login)", re.IGNORECASE | re.DOTALL),
-    re.compile(r"\b(?:click|follow|open|visit)\b.{0,25}\b(?:link|here|below|attachment|button)\b", re.IGNORECASE | re.DOTALL),
-    re.compile(r"\b(?:you(?:'ve| have)? (?:won|been selected)|claim your|free (?:gift|iphone|money)|lottery|inheritance|wire transfer|gift card|bitcoin|urgent(?:ly)?|immediate(?:ly)? action|within 24 hours|act now)\b", re.IGNORECASE),
+    re.compile(
+        r"\b(?:account|card|mailbox|password)\b.{0,60}\b(?:suspend|lock|limit|expire|compromis|deactivat|block|unusual)",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    re.compile(
+        r"\b(?:verify|confirm|update|validate|provide|enter)\b.{0,40}\b(?:account|password|identity|billing|payment|bank|credit card|social security|credential|personal information|login)",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    re.compile(
+        r"\b(?:click|follow|open|visit)\b.{0,25}\b(?:link|here|below|attachment|button)\b", re.IGNORECASE | re.DOTALL
+    ),
+    re.compile(
+        r"\b(?:you(?:'ve| have)? (?:won|been selected)|claim your|free (?:gift|iphone|money)|lottery|inheritance|wire transfer|gift card|bitcoin|urgent(?:ly)?|immediate(?:ly)? action|within 24 hours|act now)\b",
+        re.IGNORECASE,
+    ),
 )
 
 
@@ -56,14 +98,20 @@ def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     around: dict[int, str] = {}
     yield from _bias(program, around)
+    yield from _poison(program)
     for node in program.nodes(ast.Constant):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 40 and tricks(node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and len(node.value) > 40
+            and tricks(node.value)
+        ):
             yield PHISHING.at(node.lineno, "a text that presses somebody to hand something over", node.col_offset + 1)
 
 
 def tricks(text: str) -> bool:
     """Whether a text reads like a lure: two of its usual turns together."""
-    return sum(1 for pattern in _TRICK if pattern.search(text[:4000])) >= 2
+    return bool(_FORM.search(text[:4000])) or sum(1 for pattern in _TRICK if pattern.search(text[:4000])) >= 2
 
 
 def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
@@ -71,17 +119,31 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
         if not isinstance(node, ast.Compare):
             continue
         names = {_name_of(side) for side in (node.left, *node.comparators)}
-        words = [word for side in (node.left, *node.comparators) for word in _words_of(side)]
+        if not (_ABOUT.search(" ".join(names))):
+            continue
+        words = [word for side in (node.left, *node.comparators) for word in _words_of(program, side)]
         born = any(_BORN.search(name) for name in names) and bool(words)
         sex = any(_SEX.search(name) for name in names) and any(_GROUPS.match(word) for word in words)
-        named = any(_PEOPLE.match(word) for word in words) and any(re.search(r"group|person|people|applicant|candidate|user|population|demograph|ident", name, re.IGNORECASE) for name in names)
+        named = any(_PEOPLE.match(word) for word in words) and any(
+            re.search(r"group|person|people|applicant|candidate|user|population|demograph|ident", name, re.IGNORECASE)
+            for name in names
+        )
         if (born or sex or named) and _DECIDES.search(_around(program, node, around)):
             yield BIAS.at(node.lineno, "makes a decision depend on sex, race, faith or the like", node.col_offset + 1)
     for node in program.nodes(ast.Dict):
         if isinstance(node, ast.Dict):
             keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
-            numbers = {value.value for value in node.values if isinstance(value, ast.Constant) and isinstance(value.value, (int, float))}
-            if len(keys) > 1 and len(numbers) > 1 and sum(1 for key in keys if _GROUPS.match(key)) > 1 and _DECIDES.search(_around(program, node, around)):
+            numbers = {
+                value.value
+                for value in node.values
+                if isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
+            }
+            if (
+                len(keys) > 1
+                and len(numbers) > 1
+                and sum(1 for key in keys if _GROUPS.match(key)) > 1
+                and _DECIDES.search(_around(program, node, around))
+            ):
                 yield BIAS.at(node.lineno, "weighs people by the group they belong to", node.col_offset + 1)
 
 
@@ -93,21 +155,53 @@ def _name_of(side: ast.expr) -> str:
     if isinstance(side, ast.Subscript) and isinstance(side.slice, ast.Constant):
         return str(side.slice.value)
     if isinstance(side, ast.Call):
-        if isinstance(side.func, ast.Attribute) and side.args and isinstance(side.args[0], ast.Constant) and side.func.attr == "get":
+        if (
+            isinstance(side.func, ast.Attribute)
+            and side.args
+            and isinstance(side.args[0], ast.Constant)
+            and side.func.attr == "get"
+        ):
             return str(side.args[0].value)
         return _name_of(side.func.value) if isinstance(side.func, ast.Attribute) else ""
     return ""
 
 
-def _words_of(side: ast.expr) -> list[str]:
-    nodes = side.elts if isinstance(side, (ast.List, ast.Tuple, ast.Set)) else [side]
-    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+def _words_of(program: Program, side: ast.expr) -> list[str]:
+    values = [item for value in program.values(side) for item in (value if isinstance(value, tuple) else (value,))]
+    return [value for value in values if isinstance(value, str)]
+
+
+def _poison(program: Program) -> Iterator[Finding]:
+    for call in program.calls:
+        if not call.name.endswith((".fit", ".partial_fit")) or len(call.node.args) < 2:
+            continue
+        labels = call.node.args[1]
+        found = program.names.lookup(labels.id, program.function(labels)) if isinstance(labels, ast.Name) else None
+        for expr in [
+            labels,
+            *(bind.expr for bind in (found[1] if found else ())[:4] if bind.expr is not None and not bind.steps),
+        ]:
+            inverted = (
+                isinstance(expr, ast.BinOp)
+                and isinstance(expr.op, ast.Sub)
+                and isinstance(expr.left, ast.Constant)
+                and expr.left.value == 1
+            )
+            inverted = inverted or (isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Invert))
+            inverted = inverted or (
+                isinstance(expr, ast.Call) and getattr(expr.func, "attr", "") in ("permutation", "logical_not")
+            )
+            if inverted:
+                yield POISON.at(call.line, "teaches a model from labels that were turned round", call.column)
+                break
 
 
 def _around(program: Program, node: ast.AST, known: dict[int, str]) -> str:
     """The names that the decision touches: of the function around it, and of what is set under the condition."""
     at: ast.AST | None = node
-    while at is not None and not isinstance(at, (ast.If, ast.IfExp, ast.FunctionDef, ast.Assign, ast.Return, ast.Module, ast.While)):
+    while at is not None and not isinstance(
+        at, (ast.If, ast.IfExp, ast.AugAssign, ast.FunctionDef, ast.Assign, ast.Return, ast.Module, ast.While)
+    ):
         at = program.parent(at)
     if id(at) not in known:
         known[id(at)] = _names_under(program, node, at)
@@ -137,7 +231,9 @@ def shell(script: Script) -> Iterator[Finding]:
             continue
         looked.add(name)
         if (_BORN.search(name) or _SEX.search(name)) and _DECIDES.search(script.code[:20_000]):
-            if re.search(rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)", script.code) or re.search(rf"case\s+\"?\$\{{?{re.escape(name)}", script.code):
+            if re.search(rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)", script.code) or re.search(
+                rf"case\s+\"?\$\{{?{re.escape(name)}", script.code
+            ):
                 yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like", column)
     for command in script.commands:
         text = " ".join((*command.args, command.body or ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -16,8 +17,17 @@ KILL = Rule(
     "deny",
     "process control",
     "It stops processes that it did not start.",
-    bad=("import psutil\nfor p in psutil.process_iter():\n    p.kill()", "import os\nos.kill(1, 9)", "#!bash\npkill -f server", "#!bash\nkill -9 $(pgrep db)"),
-    good=("import subprocess\np = subprocess.Popen(['sleep', '1'])\np.kill()", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)", "#!bash\nsleep 9 &\nkill $!"),
+    bad=(
+        "import psutil\nfor p in psutil.process_iter():\n    p.kill()",
+        "import os\nos.kill(1, 9)",
+        "#!bash\npkill -f server",
+        "#!bash\nkill -9 $(pgrep db)",
+    ),
+    good=(
+        "import subprocess\np = subprocess.Popen(['sleep', '1'])\np.kill()",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)",
+        "#!bash\nsleep 9 &\nkill $!",
+    ),
 )
 LIST = Rule(
     "processes.list",
@@ -32,7 +42,12 @@ UNKNOWN_COMMAND = Rule(
     "ask",
     "process control",
     "Which program it starts is known only at run time.",
-    bad=("import subprocess, sys\nsubprocess.run(sys.argv[1], shell=True)", "import os\nos.system(input())", "#!bash\n$1 --now", "#!bash\neval \"$(cat x)\""),
+    bad=(
+        "import subprocess, sys\nsubprocess.run(sys.argv[1], shell=True)",
+        "import os\nos.system(input())",
+        "#!bash\n$1 --now",
+        '#!bash\neval "$(cat x)"',
+    ),
     good=("import subprocess\nsubprocess.run(['git', 'status'])", "import os\nos.system('clear')"),
 )
 DETACH = Rule(
@@ -61,9 +76,21 @@ SERVICE = Rule(
 )
 RULES = (KILL, LIST, UNKNOWN_COMMAND, DETACH, TRACE, SERVICE)
 
-_OWN = re.compile(r"^(?:os\.(?:getpid|fork|forkpty|spawn\w+|posix_spawnp?)\(\)|subprocess\.Popen\(\)|multiprocessing\.|os\.getpgid\(\)|os\.getpgrp\(\)|asyncio\.|pexpect\.)")
-_LISTERS = re.compile(r"^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ|open_files|connections|children)|win_service|test)")
-RUNS = re.compile(r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.get\w+|pty\.spawn|asyncio\.create_subprocess_\w+|pexpect\.(?:spawn|run)|platform\.popen|popen2\.\w+)$")
+_OWN = re.compile(
+    r"^(?:os\.(?:getpid|fork|forkpty|spawn\w+|posix_spawnp?)\(\)|subprocess\.Popen\(\)|multiprocessing\.|os\.getpgid\(\)|os\.getpgrp\(\)|asyncio\.|pexpect\.)"
+)
+_LISTERS = re.compile(
+    r"^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ|open_files|connections|children)|win_service|test)"
+)
+_SHELL_RUNS = re.compile(
+    r"^(?:os\.(?:system|popen)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput))$"
+)
+_TYPED = re.compile(
+    r"^(?:input\(\)|sys\.(?:argv|stdin)|flask\.request|.*\.recv\(\)|requests\.\w+\(\)|argparse\..*parse_args)"
+)
+RUNS = re.compile(
+    r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.get\w+|pty\.spawn|asyncio\.create_subprocess_\w+|pexpect\.(?:spawn|run)|platform\.popen|popen2\.\w+)$"
+)
 
 
 def command_values(call: Call) -> tuple[Value, ...]:
@@ -76,6 +103,23 @@ def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     for call in program.calls:
         yield from _call(call)
+        if _SHELL_RUNS.match(call.name) and call.node.args and not isinstance(call.node.args[0], (ast.List, ast.Tuple)):
+            if any(HOLE in text for text in program.texts(command_values(call))) and typed(program, call.node.args[0]):
+                yield UNKNOWN_COMMAND.at(call.line, "puts what somebody types into a command line", call.column)
+
+
+def typed(program: Program, expr: ast.expr, depth: int = 0) -> bool:
+    """Whether what is typed or sent at run time goes into an expression, through a few names."""
+    for node in ast.walk(expr):
+        if isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)):
+            if any(isinstance(value, Ref) and _TYPED.match(value.name) for value in program.values(node)):
+                return True
+        if isinstance(node, ast.Name) and depth < 3:
+            found = program.names.lookup(node.id, program.function(node))
+            for bind in (found[1] if found else ())[:4]:
+                if bind.expr is not None and bind.expr is not expr and typed(program, bind.expr, depth + 1):
+                    return True
+    return False
 
 
 def _call(call: Call) -> Iterator[Finding]:
@@ -85,7 +129,9 @@ def _call(call: Call) -> Iterator[Finding]:
         harmless = any(value == 0 and not isinstance(value, bool) for value in call.argument(1, "sig"))
         if not all(own):
             known = any(isinstance(value, int) for value in call.argument(0, "pid"))
-            yield KILL.at(line, "signals a process that it may not have started", column, "ask" if harmless or not known else None)
+            yield KILL.at(
+                line, "signals a process that it may not have started", column, "ask" if harmless or not known else None
+            )
     elif re.search(r"\bpsutil\b.*\.(?:kill|terminate|suspend|send_signal|nice|resume)$", name):
         yield KILL.at(line, "stops or changes other processes", column)
     elif _LISTERS.match(name):
@@ -99,7 +145,9 @@ def _call(call: Call) -> Iterator[Finding]:
 
 
 def _run(call: Call) -> Iterator[Finding]:
-    if any(value is True for value in call.keywords.get("start_new_session", ())) or any(isinstance(v, Ref) and v.name == "os.setsid" for v in call.keywords.get("preexec_fn", ())):
+    if any(value is True for value in call.keywords.get("start_new_session", ())) or any(
+        isinstance(v, Ref) and v.name == "os.setsid" for v in call.keywords.get("preexec_fn", ())
+    ):
         yield DETACH.at(call.line, "starts a process in a session of its own", call.column)
     for value in command_values(call):
         first = value[0] if isinstance(value, tuple) and value else value
@@ -108,8 +156,51 @@ def _run(call: Call) -> Iterator[Finding]:
             return
 
 
-_SHELL_LIST = frozenset("ps top htop pgrep pidof lsof netstat ss fuser pstree who w last lastb users lastlog vmstat iotop nethogs iftop systemd-cgls".split())
-_SERVICE = frozenset("systemctl service shutdown reboot halt poweroff telinit init rc-service initctl launchctl chkconfig update-rc.d sc.exe net.exe loginctl".split())
+_SHELL_LIST = frozenset(
+    [
+        "ps",
+        "top",
+        "htop",
+        "pgrep",
+        "pidof",
+        "lsof",
+        "netstat",
+        "ss",
+        "fuser",
+        "pstree",
+        "who",
+        "w",
+        "last",
+        "lastb",
+        "users",
+        "lastlog",
+        "vmstat",
+        "iotop",
+        "nethogs",
+        "iftop",
+        "systemd-cgls",
+    ]
+)
+_SERVICE = frozenset(
+    [
+        "systemctl",
+        "service",
+        "shutdown",
+        "reboot",
+        "halt",
+        "poweroff",
+        "telinit",
+        "init",
+        "rc-service",
+        "initctl",
+        "launchctl",
+        "chkconfig",
+        "update-rc.d",
+        "sc.exe",
+        "net.exe",
+        "loginctl",
+    ]
+)
 
 
 def shell(script: Script) -> Iterator[Finding]:
@@ -127,9 +218,14 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
     elif name in _SHELL_LIST:
         yield LIST.at(line, f"{name} looks at what else runs on the machine", column)
     elif name in _SERVICE:
-        quiet = name in ("systemctl", "service") and any(word in ("status", "list-units", "is-active", "--status-all") for word in command.args)
+        quiet = name in ("systemctl", "service") and any(
+            word in ("status", "list-units", "is-active", "--status-all") for word in command.args
+        )
         yield SERVICE.at(line, f"{name} changes the machine's services or power", column, "ask" if quiet else None)
-    elif name in ("nohup", "setsid", "disown", "screen", "tmux", "daemonize", "at", "batch") and name not in ("at", "batch"):
+    elif name in ("nohup", "setsid", "disown", "screen", "tmux", "daemonize", "at", "batch") and name not in (
+        "at",
+        "batch",
+    ):
         yield DETACH.at(line, f"{name} lets it outlive the block", column)
     elif (name in ("gdb", "strace", "ltrace", "gcore") and command.has("-p", "--pid")) or name in ("gcore", "reptyr"):
         yield TRACE.at(line, f"{name} attaches to another program", column)

