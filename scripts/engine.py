@@ -68,15 +68,17 @@ def _pid_file() -> Path:
     return cache_dir() / "dockerd.pid"
 
 
-def _running() -> int:
+def _running(*names: str) -> int:
     """Process id of the engine that we started and that still runs, else 0."""
+    names = names or ("dockerd",)
     try:
         pid = int(_pid_file().read_text("ascii"))
         name = Path(f"/proc/{pid}/comm").read_text("ascii").strip()
         state = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
     except (OSError, ValueError):
         return 0
-    return pid if name == "dockerd" and state != "Z" else 0
+    # `sh` becomes dockerd within a moment of writing its pid.
+    return pid if name in names and state != "Z" else 0
 
 
 def _answers(python: Path, *, quiet: bool = True) -> bool:
@@ -99,7 +101,7 @@ def _start(python: Path, prefix: list[str], *flags: str) -> bool:
     while time.monotonic() < end:
         if _answers(python):
             return True
-        if _pid_file().exists() and not _running():
+        if _pid_file().exists() and not _running("sh", "dockerd"):
             return False
         time.sleep(0.5)
     if not _answers(python, quiet=False) and not _pid_file().exists():
