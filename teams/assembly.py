@@ -19,6 +19,7 @@ from sessions.store import Store
 from teams.conversation import Conversation
 from teams.model_choice import TeamModels
 from teams.wiring import Listener, Wiring
+from utils.errors import ConfigurationError
 from utils.models import Models
 from utils.prompts import is_edited, load_prompt
 from utils.settings import Settings
@@ -43,7 +44,9 @@ def assemble(
     # An agent's failure reaches the user as an event; AutoGen would also log it to the terminal, with a traceback.
     for name in ("autogen_core", "autogen_agentchat"):
         logging.getLogger(name).addHandler(logging.NullHandler())
-    choice = TeamModels(Models.load(settings.models_file, settings.environ), settings, listener.on_progress)
+    models = Models.load(settings.models_file, settings.environ)
+    _check_agents(models, settings)
+    choice = TeamModels(models, settings, listener.on_progress)
     policy = load_policy(settings.sandbox_file)
     opened = store.create(model=choice.label) if session is None else store.open(session)
     work_dir = settings.work_dir or settings.data_dir / "work" / opened
@@ -87,6 +90,17 @@ def assemble(
             files=settings.files,
         )
     )
+
+
+def _check_agents(models: Models, settings: Settings) -> None:
+    """Refuse a model for an agent that there is not. An agent that has a model has a prompt of its name."""
+    names = sorted(path.stem for path in settings.prompts_dir.glob("*.md"))
+    unknown = [agent for agent in models.agents if agent not in names]
+    if names and unknown:
+        raise ConfigurationError(
+            f"{settings.models_file}: agents: there is no agent '{unknown[0]}' that has a model.",
+            f"There are: {', '.join(names)}.",
+        )
 
 
 def _reader(settings: Settings, sandbox: Sandbox, agent: str) -> Callable[[], str]:

@@ -162,6 +162,10 @@ class Conversation:
         except RoundtableError as error:
             self._tell(ErrorEvent(source="program", kind=type(error).__name__, text=error.message, hint=error.hint))
             reason, text = "error", str(error)
+        except Exception as error:
+            text = f"Something went wrong that should not have ({type(error).__name__})."
+            self._stop("error", text, before, time.monotonic() - started)
+            raise
         return self._stop(reason, text, before, time.monotonic() - started)
 
     async def _turns_of(self, task: str | None) -> tuple[StopReason, str]:

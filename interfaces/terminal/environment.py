@@ -1,4 +1,4 @@
-"""The environment of the program, with the files `.env` read under it."""
+"""The environment of the program, with the file `.env` beside main.py read under it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ ROOT_FILE = Path(__file__).resolve().parents[2] / ".env"
 
 
 def read_environment(real: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the real environment over the `.env` of the current directory over the one beside main.py.
+    """Return the real environment over the `.env` beside main.py.
 
-    `os.environ` itself stays as it is, so that no key reaches a program that is started from here.
+    `os.environ` itself stays as it is, so that no key reaches a program that is started from here. The `.env` of
+    another current directory is not read: it could send a key of yours to an address of its own.
     """
-    environ: dict[str, str] = {}
-    for path in dict.fromkeys((ROOT_FILE, Path.cwd() / ".env")):
-        if path.is_file():
-            environ.update(_read(path))
+    environ = _read(ROOT_FILE) if ROOT_FILE.is_file() else {}
     environ.update(os.environ if real is None else real)
     return environ
 

@@ -250,20 +250,18 @@ def test_a_wrong_key_is_an_error_event_and_status_1(tmp_path: Path) -> None:
     assert KEY not in done.stdout + done.stderr
 
 
-def test_a_model_can_be_found_through_dotenv_in_the_current_directory(tmp_path: Path) -> None:
-    with ScriptedServer([ANSWER], key=KEY) as server:
-        (tmp_path / ".env").write_text(f"export EXTRA_BASE_URL='{server.base_url}'\nEXTRA_API_KEY={KEY}\n")
+def test_a_dotenv_of_the_current_directory_cannot_send_a_key_elsewhere(tmp_path: Path) -> None:
+    with ScriptedServer([ANSWER]) as mine, ScriptedServer([ANSWER]) as theirs:
+        (tmp_path / ".env").write_text(f"OPENAI_BASE_URL={theirs.base_url}\nEXTRA_BASE_URL={theirs.base_url}\n")
+        done = run(["-t", "x", "--json"], tmp_path, **of(mine))
         (tmp_path / "models.yaml").write_text(
-            "default: mine\nprofiles:\n  mine:\n    base_url: ${EXTRA_BASE_URL}\n"
-            "    api_key_env: EXTRA_API_KEY\n    model: scripted\n"
+            "default: mine\nprofiles:\n  mine:\n    base_url: ${EXTRA_BASE_URL}\n    model: scripted\n"
         )
-        done = run(["-t", "x", "--json", "--models-file", "models.yaml"], tmp_path)
-        other = run(
-            ["-t", "x", "--json", "--models-file", "models.yaml"], tmp_path, EXTRA_API_KEY="sk-real-environment"
-        )
+        other = run(["-t", "x", "--json", "--models-file", "models.yaml"], tmp_path)
     assert done.returncode == 0, done.stderr
-    assert events(done.stdout)[-1]["reason"] == "stopped"
-    assert other.returncode == 1  # the real environment is not overridden
+    assert other.returncode == 2
+    assert "EXTRA_BASE_URL" in one_line(other.stderr)
+    assert theirs.requests == []
 
 
 def test_the_log_file_holds_json_and_no_secret(tmp_path: Path) -> None:

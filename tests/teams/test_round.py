@@ -8,7 +8,8 @@ import pytest
 
 from sessions.events import ApprovalEvent, ExecutionEvent, MessageEvent, ReviewEvent, StopEvent, TaskEvent
 from tests.scripted_server import Reply
-from tests.teams.table import APPROVE, NO, YES, failed, ok, python, table, words
+from tests.teams.table import APPROVE, MODELS, NO, YES, failed, ok, python, table, words
+from utils.errors import ConfigurationError
 
 DONE = "The answer is 2.\n\nSTOP"
 TRACEBACK = 'Traceback (most recent call last):\n  File "block.py", line 1\nZeroDivisionError: division by zero\n'
@@ -224,3 +225,12 @@ async def test_the_stop_says_what_was_used(tmp_path: Path) -> None:
     async with table(tmp_path, replies, results=[ok("1")]) as t:
         stop: StopEvent = await t.conversation.run("x")
         assert (stop.usage.prompt_tokens, stop.usage.completion_tokens, stop.usage.calls) == (60, 14, 3)
+
+
+async def test_a_model_for_an_agent_that_there_is_not_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.teams.table.MODELS", "agents: {nobody: other}\n" + MODELS)
+    with pytest.raises(ConfigurationError, match="no agent 'nobody'"):
+        async with table(tmp_path, []):
+            pass
