@@ -11,7 +11,7 @@ while read -r name command image packages; do
 done < "$file"
 [ -n "$missing" ] || exit 0
 echo "installing$missing"
-apt-get update -q
+apt-get update -q -o APT::Update::Error-Mode=any
 # shellcheck disable=SC2086  # a list of names
 apt-get install -q -y --no-install-recommends $missing
 rm -rf /var/lib/apt/lists/* /var/cache/apt/*
