@@ -220,12 +220,14 @@ class FakeConversation:
 
     async def play_hello(self) -> AsyncIterator[None]:
         yield
+        other = self._info.model == "ollama"
+        code = FACTORIAL.replace("math.prod(range(1, n + 1))", "math.factorial(n)") if other else FACTORIAL
         text = (
             "I write the *factorial* with `math.prod`:\n\n1. take the numbers\n2. multiply them\n\n"
-            f"```python\n{FACTORIAL}```\n\n"
+            f"```python\n{code}```\n\n"
             "Then I run it. [The docs](https://docs.python.org/3/library/math.html) say more.\n"
         )
-        await self.write(text, ("python", FACTORIAL), thought="The user wants a factorial.\nI use math.prod.")
+        await self.write(text, ("python", code), thought="The user wants a factorial.\nI use math.prod.")
         self.review(
             {"index": 0, "language": "python", "digest": digest(0), "verdict": "allow", "reason": "It computes."}
         )

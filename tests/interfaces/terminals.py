@@ -33,7 +33,6 @@ class PseudoTerminal:
             "TERM": "xterm-256color",
             "PYTHONPATH": str(ROOT),
             "PROMPT_TOOLKIT_NO_CPR": "1",
-            "PYTHONWARNINGS": "error",
             **environ,
         }
         self.process: pexpect.spawn[bytes] = pexpect.spawn(

@@ -13,6 +13,7 @@ from tests.interfaces.terminals import ALT_ENTER, CTRL_C, CTRL_D, FAKE_CHAT, Pse
 
 
 def chat(directory: Path, *arguments: str, columns: int = 80, rows: int = 24, **environ: str) -> PseudoTerminal:
+    environ["PYTHONWARNINGS"] = "error"
     terminal = PseudoTerminal(FAKE_CHAT, str(directory), *arguments, columns=columns, rows=rows, environ=environ)
     if len(arguments) < 2:
         terminal.wait("›")
@@ -295,7 +296,8 @@ def test_retry_shows_what_changed(tmp_path: Path) -> None:
         terminal.wait("✔ approved")
         terminal.enter("/retry ollama")
         terminal.wait("● ollama answers, for this once")
-        terminal.wait("The code is the same as before.")
+        text = terminal.wait("+    return math.factorial(n)")
+        assert "-    return math.prod(range(1, n + 1))" in text
         terminal.enter("/model")
         terminal.wait("openai (gpt-4o-mini) answers.")
 

@@ -1,0 +1,88 @@
+"""The whole program in a real pseudo-terminal: the real team, the real sandbox, a scripted endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.terminals import CTRL_C, CTRL_D, ROOT, PseudoTerminal
+from tests.scripted_server import ScriptedServer
+
+pytestmark = pytest.mark.docker
+
+COUNT = "I count.\n\n```python\nimport time\nfor n in range(600):\n    print(n, flush=True)\n    time.sleep(0.1)\n```\n"
+INSTALL = "I need a package.\n\n```bash\npip install cowsay\n```\n"
+PRINT = "I print.\n\n```python\nprint('edited', 6 * 7)\n```\n"
+
+
+def program(server: ScriptedServer, data: Path, *arguments: str, **environ: str) -> PseudoTerminal:
+    endpoint = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "scripted", "OPENAI_MODEL": "gpt-4o"}
+    return PseudoTerminal(
+        str(ROOT / "main.py"),
+        "--data-dir",
+        str(data),
+        *arguments,
+        environ={**endpoint, **environ, "PYTHONWARNINGS": ""},
+    )
+
+
+def test_ctrl_c_stops_a_running_block_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    with ScriptedServer([COUNT, "Fine.\n\nSTOP"]) as server, program(server, tmp_path) as terminal:
+        terminal.wait("›", timeout=60)
+        terminal.enter("count")
+        terminal.wait("│ 3", timeout=60)
+        terminal.type(CTRL_C)
+        terminal.wait("● interrupted")
+        assert ", stopped" in terminal.text
+        terminal.enter("enough")
+        terminal.wait("✔ done", timeout=60)
+        terminal.type(CTRL_D)
+        assert terminal.exit_status() == 0
+
+
+def test_a_refusal_with_a_reason_reaches_the_generator(tmp_path: Path) -> None:
+    with ScriptedServer([INSTALL, PRINT, "Done.\n\nSTOP"]) as server:
+        with program(server, tmp_path, "-t", "say something") as terminal:
+            terminal.wait("run? ›", timeout=60)
+            terminal.enter("n print it plainly")
+            terminal.wait("│ edited 42", timeout=60)
+            assert terminal.exit_status() == 0
+            assert "✘ refused" in terminal.text
+        assert "print it plainly" in server.to_generator[1].text
+
+
+def test_an_edit_is_reviewed_shown_and_asked_again(tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text("#!/bin/sh\nprintf 'echo edited by hand\\n' > \"$1\"\n")
+    editor.chmod(0o700)
+    data = tmp_path / "data"
+    with (
+        ScriptedServer([INSTALL, "Done.\n\nSTOP"]) as server,
+        program(server, data, "-t", "say something", VISUAL=str(editor)) as terminal,
+    ):
+        terminal.wait("run? ›", timeout=60)
+        terminal.enter("e")
+        terminal.wait("1 echo edited by hand", timeout=60)
+        terminal.wait("run? ›", count=2)
+        terminal.enter("y")
+        terminal.wait("│ edited by hand", timeout=60)
+        assert terminal.exit_status() == 0
+
+
+def test_approve_ends_the_task_and_the_next_may_follow(tmp_path: Path) -> None:
+    with (
+        ScriptedServer(["Which colour?\n", "Blue it is.\n", "Hello.\n"]) as server,
+        program(server, tmp_path) as terminal,
+    ):
+        terminal.wait("›", timeout=60)
+        terminal.enter("APPROVE and STOP are only words here")
+        terminal.wait("you ›", timeout=60)
+        terminal.enter("blue")
+        terminal.wait("you ›", count=2, timeout=60)
+        terminal.enter("approve")
+        terminal.wait("✔ approved")
+        terminal.enter("hello")
+        terminal.wait("you ›", count=3, timeout=60)
+        terminal.enter("/quit")
+        assert terminal.exit_status() == 0
