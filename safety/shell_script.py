@@ -82,6 +82,10 @@ class Script:
     """Name, line and column of each variable that is set."""
     read_variables: list[tuple[str, int, int]] = field(default_factory=list)
     """Name, line and column of each variable that is read."""
+    indirect: list[tuple[str, int, int]] = field(default_factory=list)
+    """Names that are read through another variable: `${!name}`."""
+    spread: list[tuple[str, int, int]] = field(default_factory=list)
+    """Words that a `for` goes through."""
     functions: dict[str, Node] = field(default_factory=dict)
     steps: int = 0
 
@@ -108,6 +112,10 @@ class Script:
                 self.commands.append(
                     Command("", (), node.start_point[0] + 1, node.start_point[1] + 1, self._redirects(node))
                 )
+            elif node.type == "for_statement":
+                for value in node.children_by_field_name("value"):
+                    at = value.start_point
+                    self.spread.extend((word, at[0] + 1, at[1] + 1) for word in self.words(value))
             if self.clock.is_over:
                 self.steps = MAX_STEPS + 1
                 break
@@ -360,6 +368,7 @@ class Script:
         name, rest = inner[:length] or inner[:1], inner[length:]
         values = self.variable(name, node, depth)
         if self.text(node).startswith("${!"):
+            self.indirect.extend((value, node.start_point[0] + 1, node.start_point[1] + 1) for value in values)
             values = tuple(word for value in values for word in self.variable(value, node, depth)) if values else ()
         default = folding.default_of(rest)
         if default is not None:

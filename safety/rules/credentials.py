@@ -101,7 +101,7 @@ _ACCOUNTS = re.compile(
 _BROWSER = re.compile(
     r"^(?:browser_cookie3\.|browsercookie\.|pycookiecheat\.|win32crypt\.CryptUnprotectData|browser_history\.|lazagne|pypykatz|mimikatz|rookiepy\.|browserhistory\.)"
 )
-_SECRET_NAME = re.compile(r"passw|passphrase|pwd\b|\bpin\b|secret|credential", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"passw|passphrase|pwd\b|(?:^|[_ ])pw(?:$|[_ ])|\bpin\b|secret|credential", re.IGNORECASE)
 _BARE_HASH = re.compile(r"^hashlib\.(?:md5|sha1|md4|new)$")
 _WEAK_CIPHER = re.compile(
     r"\b(?:Cipher\.(?:DES|ARC2|ARC4|Blowfish|CAST|XOR)\.new|algorithms\.(?:ARC4|Blowfish|IDEA|CAST5|SEED|TripleDES)|pyDes\.des)$"
@@ -131,9 +131,13 @@ _BY_NAME = (
 
 
 def _weak(program: Program, call: Call) -> Iterator[Finding]:
+    if call.name in ("hashlib.md5().update", "hashlib.sha1().update", "hashlib.new().update"):
+        source = " ".join((*_names_in(call.node), *_texts_in(call.node)))
+        if _SECRET_NAME.search(source):
+            yield WEAK.at(call.line, "keeps a password as a bare fast hash", call.column)
     if _BARE_HASH.match(call.name):
         function = program.function(call.node)
-        source = " ".join(_names_in(call.node))
+        source = " ".join((*_names_in(call.node), *_texts_in(call.node)))
         about = function.name if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
         if _SECRET_NAME.search(source) or (
             _SECRET_NAME.search(about) and re.search(r"hash|store|encrypt|save|check|verify", about)
@@ -166,6 +170,13 @@ def _names_in(node: ast.Call) -> Iterator[str]:
                 yield inner.attr
             elif isinstance(inner, ast.arg):
                 yield inner.arg
+
+
+def _texts_in(node: ast.Call) -> Iterator[str]:
+    for argument in node.args:
+        for inner in ast.walk(argument):
+            if isinstance(inner, ast.Constant) and isinstance(inner.value, (str, bytes)):
+                yield as_text(inner.value)[:80]
 
 
 def _guess(program: Program, call: Call) -> Iterator[Finding]:

@@ -122,7 +122,7 @@ def python(program: Program) -> Iterator[Finding]:
                     yield from _set(text, call.line, call.column)
         elif re.match(r"^os\.environb?\.(?:items|values|keys|__str__|__repr__)$", name):
             yield DUMP.at(call.line, "goes through all environment variables", call.column)
-        elif name in ("os.putenv", "os.environ.__setitem__"):
+        elif name in ("os.unsetenv", "os.putenv", "os.environ.__setitem__"):
             for text in program.texts(call.argument(0)):
                 yield from _set(text, call.line, call.column)
         elif name in ("sys.path.insert", "sys.path.append", "site.addsitedir", "sys.path.extend"):
@@ -155,7 +155,7 @@ def _uses(program: Program) -> Iterator[Finding]:
         line, column = node.lineno, node.col_offset + 1
         if isinstance(parent, ast.Subscript):
             for text in program.texts(program.values(parent.slice)):
-                if isinstance(parent.ctx, ast.Store):
+                if isinstance(parent.ctx, (ast.Store, ast.Del)):
                     yield from _set(text, line, column)
                 elif isinstance(parent.ctx, ast.Load) and _is_secret(text):
                     yield SECRET.at(line, f"reads the variable {text[:60]}", column)
@@ -203,6 +203,9 @@ def shell(script: Script) -> Iterator[Finding]:
         yield from _command(script, command)
     for name, line, column in script.assigned:
         yield from _set(name, line, column)
+    for name, line, column in script.indirect:
+        if _is_secret(name) and not script.is_assigned(name):
+            yield SECRET.at(line, f"reads the variable {name}", column)
     for name, line, column in script.read_variables:
         if _is_secret(name) and not script.is_assigned(name):
             yield SECRET.at(line, f"reads the variable {name}", column)
@@ -224,6 +227,9 @@ def _command(script: Script, command: Command) -> Iterator[Finding]:
         and not command.assigns
     ):
         yield DUMP.at(command.line, f"{name} shows all environment variables", command.column)
+    elif name == "unset":
+        for word in command.words:
+            yield from _set(word, command.line, command.column)
     elif name == "set" and not command.args:
         yield DUMP.at(command.line, "shows all variables", command.column)
     elif name == "compgen" and command.has("-v", "-e"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from safety.paths import Place, is_outside, place
 from safety.python_program import Call, Program
@@ -267,7 +267,7 @@ _METHODS = frozenset(
 _PURE = re.compile(
     r"^(?:os\.path\.(?!exists|isfile|isdir|getsize|getmtime|lexists|islink|getctime|getatime|ismount|samefile).*|os\.(?:fspath|environ.*|getenv|putenv|fsencode|fsdecode)"
     r"|pathlib\.Path|pathlib\.Path\(\)\.(?:joinpath|with_.*|relative_to|is_relative_to|match|as_posix|is_absolute|expanduser|absolute|__str__)"
-    r"|print|str|repr|len|isinstance|hash|sorted|list|tuple|set|logging\.(?!FileHandler|handlers).*|json\.(?:dumps|loads)|csv\.(?:reader|writer|Dict.*)"
+    r"|print|str|repr|len|isinstance|hash|sorted|list|tuple|set|logging\.(?!FileHandler|handlers|basicConfig).*|json\.(?:dumps|loads)|csv\.(?:reader|writer|Dict.*)"
     r"|shutil\.which|importlib\.import_module|numpy\.array|pandas\.(?:DataFrame|Series)|os\.(?:system|popen|exec.*|spawn.*|posix_spawn.*)"
     r"|xml\..*\.(?:find|findall|iterfind|findtext)|lxml\..*xpath)$"
 )
@@ -595,11 +595,16 @@ def _modes(call: Call) -> Iterator[Finding]:
     last = call.name.rsplit(".", 1)[-1]
     if last not in ("chmod", "fchmod", "lchmod"):
         return
-    for mode in call.argument(0 if call.name.startswith("pathlib.") else 1, "mode"):
+    place_of_mode = 0 if call.name.startswith("pathlib.") else 1
+    for mode in call.argument(place_of_mode, "mode"):
         if isinstance(mode, int) and (mode & 0o002 or mode & 0o6000):
             yield MODE.at(call.line, f"gives permissions {mode:o} to a file", call.column)
-        elif isinstance(mode, Ref) and re.search(r"S_IS[UG]ID|S_IRWXO|S_IWOTH", mode.name):
-            yield MODE.at(call.line, "lets everybody write a file, or makes it run as its owner", call.column)
+            return
+    if any(_WIDE_MODE.search(node.attr) for node in ast.walk(call.node) if isinstance(node, ast.Attribute)):
+        yield MODE.at(call.line, "lets everybody write a file, or makes it run as its owner", call.column)
+
+
+_WIDE_MODE = re.compile(r"^S_IS[UG]ID$|^S_IRWXO$|^S_IWOTH$")
 
 
 def _mentions(program: Program, flagged: set[int]) -> Iterator[Finding]:
@@ -796,6 +801,23 @@ def shell(script: Script) -> Iterator[Finding]:
         elif command.name not in ("echo", "printf", "export", "alias"):
             yield from _other(command)
         yield from _devices(command)
+        if command.name in ("echo", "printf"):
+            yield from _spread((word, command.line, command.column) for word in command.args)
+        elif command.name in ("chown", "chgrp"):
+            yield MODE.at(command.line, f"{command.name} gives a file to somebody else (it needs root)", command.column)
+    yield from _spread(script.spread)
+
+
+def _spread(words: Iterable[tuple[str, int, int]]) -> Iterator[Finding]:
+    """Patterns that the shell itself looks up outside the workspace."""
+    for word, line, column in words:
+        if (
+            word.startswith(("/", "~", ".."))
+            and any(char in word for char in "*?[")
+            and " " not in word
+            and is_outside(word)
+        ):
+            yield READ.at(line, f"lists {word[:80]}, outside the workspace", column)
 
 
 def _redirects(command: Command) -> Iterator[Finding]:

@@ -185,6 +185,13 @@ def python(program: Program) -> Iterator[Finding]:
         yield from found
     if sends:
         yield from _carries(program)
+    for node in program.nodes(ast.ClassDef):
+        for base in node.bases if isinstance(node, ast.ClassDef) else ():
+            if any(
+                isinstance(value, Ref) and value.name.startswith(("scrapy.", "discord.", "telegram."))
+                for value in program.values(base)
+            ):
+                yield REQUEST.at(base.lineno, "is made to reach out over the network", base.col_offset + 1)
 
 
 def _call(program: Program, call: Call) -> Iterator[Finding]:

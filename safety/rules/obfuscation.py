@@ -131,6 +131,9 @@ _SENSITIVE = frozenset(
 _DANGEROUS = re.compile(
     r"^(?:os\.|subprocess\.|eval$|exec$|shutil\.|socket\.|pty\.|builtins\.|__import__|compile$|importlib\.|open$|commands\.)"
 )
+_INSIDE_TEXT = re.compile(
+    r"^__(?:globals|builtins|subclasses)__$|__subclasses__\s*\(|__class__\s*\.\s*__(?:mro|base)|\.__globals__|\.__builtins__"
+)
 _INSIDES = frozenset(
     {
         "__globals__",
@@ -313,8 +316,8 @@ def _insides(program: Program) -> Iterator[Finding]:
         ):
             yield INSIDES.at(node.lineno, f"reaches into the interpreter by {node.attr}", node.col_offset + 1)
     for node in program.nodes(ast.Constant):
-        if isinstance(node, ast.Constant) and node.value in ("__globals__", "__builtins__", "__subclasses__"):
-            yield INSIDES.at(node.lineno, f"reaches into the interpreter by {node.value!r}", node.col_offset + 1)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INSIDE_TEXT.search(node.value):
+            yield INSIDES.at(node.lineno, "holds a text that reaches into the interpreter", node.col_offset + 1)
 
 
 _INTERPRETERS = frozenset(

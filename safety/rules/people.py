@@ -142,9 +142,16 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
                 len(keys) > 1
                 and len(numbers) > 1
                 and sum(1 for key in keys if _GROUPS.match(key)) > 1
-                and _DECIDES.search(_around(program, node, around))
+                and (
+                    _DECIDES.search(_around(program, node, around))
+                    or (any(_PEOPLE.match(key) for key in keys) and _DECIDES.search(_functions(program)))
+                )
             ):
                 yield BIAS.at(node.lineno, "weighs people by the group they belong to", node.col_offset + 1)
+
+
+def _functions(program: Program) -> str:
+    return " ".join(node.name for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef))
 
 
 def _name_of(side: ast.expr) -> str:
@@ -172,6 +179,15 @@ def _words_of(program: Program, side: ast.expr) -> list[str]:
 
 
 def _poison(program: Program) -> Iterator[Finding]:
+    trains = any(call.name.endswith((".fit", ".partial_fit")) for call in program.calls)
+    for node in program.nodes(ast.Assign):
+        if trains and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            value, target = node.value, node.targets[0]
+            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub) and isinstance(value.left, ast.Constant):
+                if value.left.value == 1 and ast.dump(value.right).replace("Load()", "") == ast.dump(target).replace(
+                    "Store()", ""
+                ).replace("Load()", ""):
+                    yield POISON.at(node.lineno, "turns labels round before a model is taught", node.col_offset + 1)
     for call in program.calls:
         if not call.name.endswith((".fit", ".partial_fit")) or len(call.node.args) < 2:
             continue

@@ -92,16 +92,18 @@ def python(program: Program) -> Iterator[Finding]:
         by_line.setdefault(id(call.node), []).append(call)
         yield from _huge(program, call)
     for node in program.nodes(ast.While, ast.For):
-        if (
-            (isinstance(node, ast.While) and _always(program, node.test))
-            or (isinstance(node, ast.For) and _infinite(program, node.iter))
-            or (isinstance(node, ast.While) and _stuck(program, node))
-            or (isinstance(node, ast.For) and any(size >= 10**9 for size in _range_sizes(program, node.iter)))
-        ):
+        if isinstance(node, ast.While) and (_always(program, node.test) or _stuck(program, node)):
             yield from _loop(program, node, by_line)
+        elif isinstance(node, ast.For):
+            rounds = max(_range_sizes(program, node.iter), default=0)
+            if _infinite(program, node.iter) or _feeds_itself(node) or rounds >= 10**9:
+                yield from _loop(program, node, by_line)
+            elif rounds >= 50 and _forks(node, by_line):
+                yield FORK_BOMB.at(node.lineno, "forks again and again", node.col_offset + 1)
     yield from _recursion(program)
     yield from _allocations(program)
     yield from _overrun(program)
+    yield from _doubles(program)
 
 
 def _always(program: Program, test: ast.expr) -> bool:
@@ -196,6 +198,29 @@ def _stuck(program: Program, loop: ast.While) -> bool:
                 changed = True
                 grows = grows and up
     return grows if changed else all(isinstance(value, (int, str, bool)) or value is None for value in known)
+
+
+def _feeds_itself(loop: ast.For) -> bool:
+    """Whether each round adds to the list that the loop goes through."""
+    if not isinstance(loop.iter, ast.Name):
+        return False
+    statements = [node.value for node in loop.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("append", "extend", "insert")
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == loop.iter.id
+        for call in statements
+    )
+
+
+def _forks(loop: ast.For, calls: dict[int, list[Call]]) -> bool:
+    return any(
+        call.name in ("os.fork", "os.forkpty")
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Call)
+        for call in calls.get(id(node), ())
+    )
 
 
 def _infinite(program: Program, source: ast.expr) -> bool:
@@ -420,11 +445,36 @@ def _allocations(program: Program) -> Iterator[Finding]:
             if any(power >= 10**8 for power in powers) and not isinstance(program.parent(node), (ast.BinOp, ast.Call)):
                 yield HUGE.at(node.lineno, "works out a number that never fits", node.col_offset + 1)
         elif isinstance(node, ast.ListComp):
-            total = 8
+            total = 8 * _repeats(program, node.elt)
             for generator in node.generators:
                 total *= max([size for size in _range_sizes(program, generator.iter)] or [1])
             if total >= MAX_BYTES * 4:
                 yield HUGE.at(node.lineno, "makes a list larger than the sandbox's memory", node.col_offset + 1)
+
+
+def _repeats(program: Program, expr: ast.expr) -> int:
+    """How many items `[x] * n` makes."""
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
+        numbers = [
+            value for side in (expr.left, expr.right) for value in program.values(side) if isinstance(value, int)
+        ]
+        if isinstance(expr.left, ast.List) or isinstance(expr.right, ast.List):
+            return max(1, *numbers, 1)
+    return 1
+
+
+def _doubles(program: Program) -> Iterator[Finding]:
+    for node in program.nodes(ast.AugAssign):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            twice = (
+                isinstance(node.op, ast.Add) and isinstance(node.value, ast.Name) and node.value.id == node.target.id
+            )
+            twice = twice or isinstance(node.op, ast.Mult) and isinstance(node.value, ast.Constant)
+            loop = program.parent(node)
+            rounds = max(_range_sizes(program, loop.iter), default=0) if isinstance(loop, ast.For) else 0
+            text = any(isinstance(value, (str, bytes, tuple)) for value in program.values(node.target))
+            if twice and text and (rounds >= 30 or isinstance(loop, ast.While)):
+                yield HUGE.at(node.lineno, "doubles a value again and again", node.col_offset + 1)
 
 
 def _overrun(program: Program) -> Iterator[Finding]:

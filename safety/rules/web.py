@@ -147,20 +147,18 @@ def _pages(program: Program) -> Iterator[Finding]:
             function = program.function(node)
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_route(function):
                 yield from _page(program, node.value, node.lineno, function)
-        elif (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "write"
-            and node.args
-        ):
+        elif isinstance(node, ast.Call) and node.args and _answers(node):
             function = program.function(node)
-            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in (
-                "do_GET",
-                "do_POST",
-                "get",
-                "post",
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+                _is_route(function) or function.name in ("do_GET", "do_POST", "get", "post")
             ):
                 yield from _page(program, node.args[0], node.lineno, function)
+
+
+def _answers(call: ast.Call) -> bool:
+    """Whether a call may hand its argument to a visitor."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    return name in ("write", "make_response", "Response", "HTMLResponse", "HttpResponse", "send", "Markup")
 
 
 def _is_route(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
