@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 from dataclasses import dataclass
 from typing import Any
@@ -42,8 +43,11 @@ class Engine:
 
     @classmethod
     async def find(cls) -> Engine:
-        """The engine that answers. Raises `SandboxError`."""
-        return await in_thread(cls._find)
+        """The engine that answers, looked for once for each DOCKER_HOST. Raises `SandboxError`."""
+        address = os.environ.get("DOCKER_HOST", "")
+        if address not in _found:
+            _found[address] = await in_thread(cls._find)
+        return _found[address]
 
     @classmethod
     def _find(cls) -> Engine:
@@ -77,6 +81,7 @@ class Engine:
         try:
             return await asyncio.wait_for(self._request(method, path, body), REQUEST_TIMEOUT_S)
         except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
+            _found.clear()  # it may be elsewhere when it is back
             raise SandboxError(
                 f"The Docker engine did not answer ({type(error).__name__}: {error}).", "Is Docker running?"
             ) from error
@@ -98,13 +103,21 @@ class Engine:
 
     async def attach(self, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Standard input and output of a container as one stream. Raises `EngineError` and `SandboxError`."""
+        return await self._stream(f"/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1", b"")
+
+    async def execute(self, container: str, body: dict[str, Any]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Start another process in a container; its standard input and output as one stream. Raises as `attach`."""
+        made = await self.request("POST", f"/containers/{container}/exec", body)
+        return await self._stream(f"/exec/{made['Id']}/start", b'{"Detach": false, "Tty": false}')
+
+    async def _stream(self, path: str, body: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
             reader, writer = await self._open()
         except OSError as error:
             raise SandboxError(f"The Docker engine did not answer ({error}).", "Is Docker running?") from error
-        query = "stream=1&stdin=1&stdout=1&stderr=1"
-        head = f"POST /containers/{container}/attach?{query} HTTP/1.1\r\nHost: docker\r\n"
-        writer.write(f"{head}Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode())
+        head = f"POST {path} HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\n"
+        head += f"Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
         try:
             status = await asyncio.wait_for(_status(reader), REQUEST_TIMEOUT_S)
             if status not in (101, 200):
@@ -116,6 +129,9 @@ class Engine:
             writer.close()
             raise
         return reader, writer
+
+
+_found: dict[str, Engine] = {}
 
 
 async def _status(reader: asyncio.StreamReader) -> int:

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import os
 import resource
-import shutil
 from typing import Any
 
 from sandbox.inside import seccomp
@@ -35,8 +34,13 @@ def report(commands: list[str], writable: list[str]) -> dict[str, Any]:
     facts["memory_bytes"] = _number("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max")
     facts["pids"] = _number("/sys/fs/cgroup/pids/pids.max", "/sys/fs/cgroup/pids.max")
     facts["docker_socket"] = any(os.path.exists(path) for path in ("/var/run/docker.sock", "/run/docker.sock"))
-    facts["commands"] = [name for name in commands if shutil.which(name)]
+    facts["commands"] = [name for name in commands if _is_there(name)]
     return facts
+
+
+def _is_there(command: str) -> bool:
+    # shutil's takes 2 ms to import.
+    return any(os.access(os.path.join(folder, command), os.X_OK) for folder in os.get_exec_path())
 
 
 def _other_writable_mounts(expected: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ would let them renice it, pin it, cap its descriptors and signal it. PID 1 is th
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import struct
 
 _SUPERVISOR = 1
@@ -91,7 +91,7 @@ class Filter:
     """The filter, made ready before a fork so that the child only has to install it."""
 
     def __init__(self) -> None:
-        instructions = build(platform.machine())
+        instructions = build(os.uname().machine)
         self._program = _Program(len(instructions) // 8, instructions)
 
     def install(self) -> None:
