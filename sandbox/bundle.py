@@ -14,6 +14,8 @@ _MODULES = (
     "inside.posture",
     "inside.process",
     "inside.warm",
+    "inside.kernel",
+    "inside.kernel_blocks",
     "inside.wipe",
     "supervisor",
 )
@@ -28,7 +30,16 @@ for name, source in {sources!r}:
     module = sys.modules["sandbox." + name] = types.ModuleType("sandbox." + name)
     setattr(sys.modules["sandbox.inside"], name.rpartition(".")[2], module)
     exec(compile(source, name, "exec"), module.__dict__)
-module.main()
+"""
+
+_KERNEL_MODULES = ("inside.kernel_text", "inside.kernel_pictures", "inside.kernel_shell", "inside.kernel_main")
+
+_FORGET = """\
+main = module.main
+# A block's own module may have the name.
+for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
+    del sys.modules[name]
+main()
 """
 
 
@@ -39,7 +50,17 @@ def warm_source() -> str:
 
 
 @cache
+def kernel_source() -> str:
+    """The program of a kernel."""
+    return _program(_KERNEL_MODULES) + _FORGET
+
+
+@cache
 def source() -> str:
     """The text. At most 128 KiB, which is what Linux takes as one argument."""
-    sources = [(name, (_HERE / f"{name.replace('.', '/')}.py").read_text("utf-8")) for name in _MODULES]
+    return _program(_MODULES) + "module.main()\n"
+
+
+def _program(modules: tuple[str, ...]) -> str:
+    sources = [(name, (_HERE / f"{name.replace('.', '/')}.py").read_text("utf-8")) for name in modules]
     return _PROGRAM.format(sources=sources)

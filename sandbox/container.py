@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sandbox import bundle
@@ -12,14 +13,20 @@ from sandbox.channel import Channel
 from sandbox.engine import Engine, EngineError
 from sandbox.inside import frames
 from sandbox.languages import TABLE
+from sandbox.packages.hand_in import hand_in
+from sandbox.packages.wheels import Target
 from sandbox.policy import MIB, SandboxPolicy
-from sandbox.posture import HOME, WORKSPACE, broken_promises, places
+from sandbox.posture import HOME, PACKAGES, WORKSPACE, broken_promises, places
 from utils.docker_utils import OWNER_LABEL, image_name, owner_label_value
 from utils.errors import ConfigurationError, ImageMissingError, SandboxError
 
 PATH = "/opt/sandbox/bin:/usr/local/bin:/usr/bin:/bin"
 HOME_SKELETON = "/opt/sandbox/home"
 """Directory of the image whose files a fresh home directory links to, such as matplotlib's list of fonts."""
+
+
+_OFFLINE = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
+"""Where there is no network, pip says at once what it lacks instead of trying for half a minute."""
 
 
 class Container:
@@ -33,6 +40,8 @@ class Container:
         """A warm process is known to be ready."""
         self.languages: tuple[str, ...] = ()
         """Canonical names of the languages that the image turned out to have."""
+        self.target = Target("", "", 0)
+        """The Python that wheels must fit."""
 
     @classmethod
     async def start(cls, name: str, policy: SandboxPolicy, env: Mapping[str, str]) -> Container:
@@ -76,6 +85,34 @@ class Container:
             )
         commands = set(facts["commands"])
         self.languages = tuple(language.name for language in TABLE if language.command in commands)
+        libc = str(facts.get("libc") or "").split(".")
+        minor = int(libc[-1]) if libc[0] == "glibc 2" and libc[-1].isdigit() else 0
+        self.target = Target(str(facts["python"]), str(facts["machine"]), minor)
+
+    async def install(self, wheels: Sequence[Path], policy: SandboxPolicy) -> None:
+        """Install wheels for all blocks from now on; memory grows by what packages may take.
+
+        Only between blocks. Raises `NotInstalledError` and `SandboxError`; after a cancel it cannot be used again.
+        """
+        bytes_ = (policy.memory_mib + policy.packages.size_mib) * MIB
+        try:
+            await self._engine.request(
+                "POST", f"/containers/{self.identifier}/update", {"Memory": bytes_, "MemorySwap": bytes_}
+            )
+        except EngineError as error:
+            raise SandboxError(f"The sandbox could not be given room for packages: {error.message}.") from error
+        installer = policy.user_id + 1
+        try:
+            await asyncio.wait_for(
+                hand_in(self._engine, self.identifier, installer, PATH, wheels), policy.packages.install_timeout_s
+            )
+        except asyncio.TimeoutError:
+            raise SandboxError(
+                f"Packages were not installed within {policy.packages.install_timeout_s} s.",
+                "Raise packages: install_timeout_s in sandbox.yaml.",
+            ) from None
+        self.channel.send(frames.ENV, {"PYTHONPATH": f"{PACKAGES}/start", "PATH": f"{PATH}:{PACKAGES}/bin"})
+        self.warm = False
 
     async def until_warm(self) -> None:
         """Wait until the warm process is ready. Only between blocks. Raises `SandboxError`."""
@@ -168,6 +205,9 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
             {"Name": "nofile", "Soft": max(policy.open_files, 256), "Hard": max(policy.open_files, 256)},
         ],
     }
+    if policy.packages.size_mib:
+        size, inodes = policy.packages.size_mib * MIB, policy.packages.inodes
+        host["Tmpfs"][PACKAGES] = mount.format(user + 1, size, inodes)
     if policy.runtime:
         host["Runtime"] = policy.runtime
     return {
@@ -212,12 +252,16 @@ def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
             # Output must come as it is printed, and no cache files into the workspace.
             "PYTHONUNBUFFERED": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
+            **({} if policy.network == "full" else _OFFLINE),
             **env,
         },
         "file_size_bytes": policy.file_size_mib * MIB,
         "open_files": policy.open_files,
         "warm": list(policy.warm_imports) if warm else [],
         "warm_source": bundle.warm_source() if warm else "",
+        "kernel_source": bundle.kernel_source() if policy.kernel else "",
+        "kernel_imports": list(policy.warm_imports),
+        "start_timeout_s": policy.start_timeout_s,
         "head_bytes": half,
         "tail_bytes": half,
         "file_out_bytes": policy.file_out_mib * MIB,

@@ -10,7 +10,7 @@ from utils.image_recipe import packages
 def describe(policy: SandboxPolicy, languages: tuple[str, ...]) -> SandboxInfo:
     """What a block may assume."""
     return SandboxInfo(
-        runtime=f"docker ({policy.runtime or 'runc'})",
+        runtime=f"docker ({policy.runtime or 'runc'})" + (", kernel" if policy.kernel else ""),
         languages=languages,
         packages=tuple(packages()),
         network=policy.network,

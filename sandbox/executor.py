@@ -223,10 +223,10 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
             return tuple(await in_thread(partial(self._host.adopt, paths)))
 
     async def until_warm(self) -> None:
-        """Wait until a warm process is ready for the next Python block; for measuring. Raises `SandboxError`."""
+        """Wait until a kernel or warm process is ready for a Python block; for measuring. Raises `SandboxError`."""
         async with self._lock:
             await self._start()
-            if self.policy.warm and self._box is not None:
+            if (self.policy.warm or self.policy.kernel) and self._box is not None:
                 await asyncio.wait_for(self._box.until_warm(), self.policy.start_timeout_s)
 
     async def stop(self) -> None:

@@ -16,6 +16,8 @@ import time
 from typing import Any
 
 from sandbox.inside import files, frames, posture, process, seccomp, wipe
+from sandbox.inside.kernel import Kernel
+from sandbox.inside.kernel_blocks import KernelBlocks, KernelFailedError
 from sandbox.inside.output import Cap
 from sandbox.inside.warm import IDLE_S, Warm
 
@@ -58,6 +60,9 @@ class Supervisor:
         self._stand_by: process.StandBy | None = None
         self._warm: Warm | None = None
         self._warm_delay_s = 0.0
+        self._kernel: KernelBlocks | None = None
+        if self._config["kernel_source"]:
+            self._kernel = KernelBlocks(self._make_kernel, self._config["start_timeout_s"])
 
     # -- frames
 
@@ -79,10 +84,16 @@ class Supervisor:
             self._read()
         return self._waiting.pop(0)
 
-    # -- the warm process
+    # -- the kernel, or the warm process
+
+    def _make_kernel(self) -> Kernel:
+        return Kernel(self._config["kernel_source"], self._workspace.path, self._config["kernel_imports"], self._world)
 
     def _idle(self) -> None:
         """Wait for the host; meanwhile make ready what the next block starts with."""
+        if self._kernel is not None:
+            self._idle_with_kernel(self._kernel.prepare())
+            return
         if self._stand_by is None and not (self._warm and self._warm.ready):
             self._stand_by = process.StandBy(self._world, self._workspace.path)
         poller = select.poll()
@@ -98,6 +109,16 @@ class Supervisor:
                 if self._warm.hear():
                     self._end_stand_by()
                     self._send(frames.IDLE, {"warm": True})
+
+    def _idle_with_kernel(self, kernel: Kernel) -> None:
+        poller = select.poll()
+        poller.register(0, select.POLLIN)
+        if not kernel.ready:
+            poller.register(kernel, select.POLLIN)
+        while not any(descriptor == 0 for descriptor, _ in poller.poll()):
+            poller.unregister(kernel)
+            if kernel.hear():
+                self._send(frames.IDLE, {"warm": True})
 
     def _end_stand_by(self) -> None:
         if self._stand_by is not None:
@@ -133,6 +154,11 @@ class Supervisor:
             elif kind == frames.FLUSH:
                 self._send(frames.FLUSHED, {"refused": self._refused})
                 self._refused = []
+            elif kind == frames.ENV:
+                # What is ready was started with the former variables.
+                self._end_stand_by()
+                self._take_warm("")
+                self._config["env"].update(fields)
             elif kind == frames.RUN:
                 self._run(fields, data)
                 self._clean()
@@ -148,11 +174,14 @@ class Supervisor:
 
     def _clean(self) -> None:
         try:
-            process.sweep()
+            self._sweep()
             wipe.directories(self._config["wiped"], self._config["home_skeleton"])
             wipe.shared_memory()
         except OSError as error:
             self._send(frames.FAULT, {"message": f"what a block left could not be removed: {error}"})
+
+    def _sweep(self) -> dict[int, int]:
+        return process.sweep() if self._kernel is None else self._kernel.sweep()
 
     # -- one block
 
@@ -172,7 +201,9 @@ class Supervisor:
             stage = "compile"
             os.makedirs(_BUILD, exist_ok=True)
             ended = self._process(fields["compile"], words, fields["compile_timeout_s"], fields["id"], cap)
-        if not fields["compile"] or (ended.exit_code == 0 and not ended.why):
+        if self._kernel is not None and fields["language"] == "python":
+            ended = self._run_in_kernel(self._kernel, name, fields, cap, notes)
+        elif not fields["compile"] or (ended.exit_code == 0 and not ended.why):
             stage = "run"
             ended = self._process(fields["run"], words, fields["timeout_s"], fields["id"], cap, warm)
         duration = time.monotonic() - started
@@ -241,12 +272,23 @@ class Supervisor:
         child = warm or self._start(command)
         status, why = self._watch(child, deadline, run, cap)
         # A warm process that has told its end is killed, and waited for when the host has its result.
-        others = {} if why == "told" and process.kill_alone(child.pid) else process.sweep()
-        for descriptor, stream in child.pipes.items():
-            while self._pass_on(descriptor, stream, cap):
-                pass
+        others = {} if why == "told" and process.kill_alone(child.pid) else self._sweep()
+        self._drain(child, cap)
         child.close()
         return Ended(others.get(child.pid, 0) if status is None else status, why if why != "told" else "")
+
+    def _run_in_kernel(
+        self, kernel: KernelBlocks, name: str, fields: dict[str, Any], cap: Cap, notes: list[str]
+    ) -> Ended:
+        def watch(child: process.Child, deadline: float, run: int) -> tuple[int | None, str]:
+            return self._watch(child, deadline, run, cap)
+
+        try:
+            run, timeout_s = fields["id"], fields["timeout_s"]
+            return Ended(*kernel.run(name, run, timeout_s, notes, watch, lambda child: self._drain(child, cap)))
+        except KernelFailedError as error:
+            self._send(frames.FAULT, {"message": str(error)})
+            return Ended(signal.SIGKILL)
 
     def _start(self, command: list[str]) -> process.Child:
         stand_by, self._stand_by = self._stand_by, None
@@ -287,6 +329,11 @@ class Supervisor:
                     poller.unregister(descriptor)
                 elif not self._pass_on(descriptor, child.pipes[descriptor], cap):
                     poller.unregister(descriptor)
+
+    def _drain(self, child: process.Child, cap: Cap) -> None:
+        for descriptor, stream in child.pipes.items():
+            while self._pass_on(descriptor, stream, cap):
+                pass
 
     def _pass_on(self, descriptor: int, stream: int, cap: Cap) -> bool:
         """Read a piece of output and send what fits; False at its end."""
