@@ -48,6 +48,16 @@ class ExecutionResult:
 
 
 @dataclass(frozen=True)
+class Installation:
+    """What came of a grant of packages."""
+
+    packages: tuple[str, ...] = ()
+    """What is there now that was not, with what it needs: `rich 14.1.0`."""
+    problem: str = ""
+    """Why nothing was installed, for the human and the generator; empty where it was."""
+
+
+@dataclass(frozen=True)
 class SandboxInfo:
     """What a block may assume, for the banner and the generator's prompt."""
 
@@ -96,11 +106,26 @@ class Sandbox(Protocol):
         *,
         cancellation_token: CancellationToken,
         on_output: OnOutput | None = None,
+        network: bool = False,
     ) -> ExecutionResult:
         """Run one block, exactly these bytes, and wait for its end.
 
+        `network`: this block alone has one. Where the policy says `none` that is a `SandboxError`.
+
         A cancel stops the block within a second and returns a result with `cancelled`. Raises `SandboxError` when the
         sandbox itself failed; the next call then starts a fresh one.
+        """
+        ...
+
+    def lacks(self, requirements: Sequence[str]) -> tuple[str, ...]:
+        """Those of the requirements (`rich>=13`) that no package here meets."""
+        ...
+
+    async def install(self, requirements: Sequence[str], *, cancellation_token: CancellationToken) -> Installation:
+        """Fetch packages as wheels, on the host, and install them for this block and all that follow.
+
+        Requirements name packages with versions, nothing else. None of their code runs on the host. A cancel raises
+        `asyncio.CancelledError`. Raises `SandboxError` when the sandbox itself failed.
         """
         ...
 

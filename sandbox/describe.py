@@ -7,12 +7,12 @@ from sandbox.policy import SandboxPolicy
 from utils.image_recipe import packages
 
 
-def describe(policy: SandboxPolicy, languages: tuple[str, ...]) -> SandboxInfo:
+def describe(policy: SandboxPolicy, languages: tuple[str, ...], granted: tuple[str, ...] = ()) -> SandboxInfo:
     """What a block may assume."""
     return SandboxInfo(
         runtime=f"docker ({policy.runtime or 'runc'})" + (", kernel" if policy.kernel else ""),
         languages=languages,
-        packages=tuple(packages()),
+        packages=(*packages(), *granted),
         network=policy.network,
         limits={
             "memory": _size(policy.memory_mib),

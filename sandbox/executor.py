@@ -19,19 +19,25 @@ from autogen_ext.code_executors.docker._docker_code_executor import DockerComman
 from docker.types import DeviceRequest
 from typing_extensions import Self
 
+from safety import notebook
 from sandbox import languages as table
 from sandbox import shadows
 from sandbox.arguments import refuse
-from sandbox.base import ExecutionResult, OnOutput, SandboxInfo
+from sandbox.base import ExecutionResult, Installation, OnOutput, SandboxInfo
 from sandbox.block_file import BlockFile, block_file
 from sandbox.block_run import BlockRun
 from sandbox.container import Container
 from sandbox.describe import describe
 from sandbox.inside import frames
+from sandbox.packages.hand_in import NotInstalledError
+from sandbox.packages.shelf import Shelf
+from sandbox.packages.wheels import NotFetchedError
 from sandbox.policy import MIB, SandboxPolicy
 from sandbox.threads import in_thread
 from sandbox.work_dir import Limits, WorkDir
 from utils.errors import SandboxError
+from utils.image_recipe import image_name, packages
+from utils.sandbox_image import cache_dir
 
 Function = FunctionWithRequirements[Any, Any] | Callable[..., Any] | FunctionWithRequirementsStr
 
@@ -100,8 +106,8 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
             extra_hosts=extra_hosts,
             delete_tmp_files=delete_tmp_files,
         )
-        names = environ or {}
-        self._env = {name: names[name] for name in self.policy.env if name in names}
+        variables = environ or {}
+        self._env = {name: variables[name] for name in self.policy.env if name in variables}
         self._box: Container | None = None
         self._host: WorkDir | None = None
         self._lock = asyncio.Lock()
@@ -109,13 +115,15 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         self._left_out: frozenset[str] = frozenset()
         self._runs = 0
         self._made: set[str] = set()
+        image = {} if self.policy.image not in ("", image_name(self.policy.variant)) else packages()
+        self._shelf = Shelf(self.policy, image, variables, cache_dir())
 
     # -- Sandbox
 
     @property
     def info(self) -> SandboxInfo:
         """What a block may assume."""
-        return describe(self.policy, self._language_names)
+        return describe(self.policy, self._language_names, self._shelf.names)
 
     @property
     def languages(self) -> Mapping[str, str]:
@@ -139,15 +147,104 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         if self._host is None or self._host.path != self.work_dir:
             self._host = WorkDir(self.work_dir, Limits(self.policy.files_in_mib * MIB, self.policy.files_in))
         self._host.forget()
-        self._box = await Container.start(self.container_name, self.policy, self._env)
+        self._box = await self._make(self.container_name, self.policy)
         self._running = True
 
+    async def _make(self, name: str, policy: SandboxPolicy) -> Container:
+        """A container with the packages that were granted."""
+        box = await Container.start(name, policy, self._env)
+        if self._shelf.wheels:
+            try:
+                await box.install(self._shelf.wheels, policy)
+            except BaseException as error:
+                await asyncio.shield(box.remove())
+                if isinstance(error, NotInstalledError):
+                    raise SandboxError(f"The granted packages could not be installed again: {error}") from error
+                raise
+        return box
+
     async def run(
-        self, language: str, code: str, *, cancellation_token: CancellationToken, on_output: OnOutput | None = None
+        self,
+        language: str,
+        code: str,
+        *,
+        cancellation_token: CancellationToken,
+        on_output: OnOutput | None = None,
+        network: bool = False,
     ) -> ExecutionResult:
         """Run one block, exactly these bytes. See `sandbox.base.Sandbox.run`."""
         known = self._known(language)
-        return await self._run(known, code, block_file(code, known), cancellation_token, on_output)
+        if known.name == "python" and not self.policy.kernel and notebook.split(code):
+            known = table.NOTEBOOK
+        file = block_file(code, known)
+        if network and self.policy.network != "full":
+            return await self._run_with_network(known, code, file, cancellation_token, on_output)
+        return await self._run(known, code, file, cancellation_token, on_output)
+
+    async def _run_with_network(
+        self,
+        language: table.Language,
+        code: str,
+        file: BlockFile,
+        cancellation_token: CancellationToken,
+        on_output: OnOutput | None,
+    ) -> ExecutionResult:
+        """Run one block in a container beside the session's, which has a network and lives for this block alone."""
+        if self.policy.network == "none":
+            raise SandboxError("No block may have a network here.", "Set `network: ask` in sandbox.yaml.")
+        if file.refusal:
+            return ExecutionResult(exit_code=1, output=file.refusal, duration_s=0.0, notes=(file.refusal,))
+        async with self._lock:
+            await self._start()
+            assert self._host is not None
+            host = self._host.beside()
+            policy = self.policy.model_copy(update={"network": "full", "warm": False})
+            box = await self._make(f"{self.container_name}-network", policy)
+            try:
+                self._runs += 1
+                run = BlockRun(box, host, policy, self._runs, on_output)
+                left = await self._send_changes(box, host)
+                notes = (file.note,) if file.note else ()
+                result = await run.run(language, code, file, cancellation_token, notes, left)
+                self._note_made(result)
+                return result
+            finally:
+                host.abandon()
+                await asyncio.shield(box.remove())
+
+    def lacks(self, requirements: Sequence[str]) -> tuple[str, ...]:
+        """Those of the requirements that neither the image nor what was granted meets."""
+        return self._shelf.lacks(requirements)
+
+    async def install(self, requirements: Sequence[str], *, cancellation_token: CancellationToken) -> Installation:
+        """Fetch packages on the host and install them. See `sandbox.base.Sandbox.install`."""
+        if not self.policy.packages.size_mib:
+            return Installation(problem="Packages cannot be installed here (sandbox.yaml: packages: size_mib is 0).")
+        work = asyncio.ensure_future(self._install(requirements))
+        cancellation_token.link_future(work)
+        return await work
+
+    async def _install(self, requirements: Sequence[str]) -> Installation:
+        async with self._lock:
+            await self._start()
+            box = self._box
+            assert box is not None
+            try:
+                wheels = await self._shelf.fetch(requirements, box.target)
+            except NotFetchedError as error:
+                return Installation(problem=str(error))
+            installed = False
+            try:
+                await box.install([path for _, path in wheels.values()], self.policy)
+                installed = True
+            except NotInstalledError as error:
+                return Installation(problem=f"{', '.join(requirements)} could not be installed: {error}")
+            finally:
+                if not installed:
+                    # Half of it may be there, and an installer still at work.
+                    await self._discard("an installation of packages was broken off")
+            self._shelf.keep(wheels)
+            return Installation(tuple(f"{name} {version}" for name, (version, _) in wheels.items()))
 
     def warnings(self, language: str, code: str) -> tuple[str, ...]:
         """What a human should know before this block runs: refused and shadowing names, imports of changed files."""
@@ -185,12 +282,15 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
             try:
                 left = await self._send_changes(box, host)
                 result = await run.run(language, code, file, cancellation_token, notes, left)
-                for change in result.files:
-                    (self._made.discard if change.change == "deleted" else self._made.add)(change.path)
+                self._note_made(result)
                 return result
             finally:
                 if run.spoilt:
                     await self._discard(run.spoilt)
+
+    def _note_made(self, result: ExecutionResult) -> None:
+        for change in result.files:
+            (self._made.discard if change.change == "deleted" else self._made.add)(change.path)
 
     async def _send_changes(self, box: Container, host: WorkDir) -> tuple[str, ...]:
         """Bring the workspace up to what the work directory holds; returns what is left out and was not yet told."""

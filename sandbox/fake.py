@@ -6,15 +6,19 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from autogen_core import CancellationToken
 
 from sandbox import languages as table
-from sandbox.base import ExecutionResult, FileChange, OnOutput, SandboxInfo
+from sandbox.base import ExecutionResult, FileChange, Installation, OnOutput, SandboxInfo
 from sandbox.describe import describe
+from sandbox.packages.names import name_of
+from sandbox.packages.shelf import lacking
 from sandbox.policy import MIB, SandboxPolicy
 from sandbox.work_dir import Limits, WorkDir
 from utils.errors import SandboxError
+from utils.image_recipe import packages as image_packages
 
 
 class ScriptError(AssertionError):
@@ -47,10 +51,19 @@ Script = Iterable[Scripted | Callable[[str, str], ExecutionResult]]
 class FakeSandbox:
     """Plays `script`, one entry a block. A function in it is given language and code.
 
+    `packages`: versions of what can be installed, by normalised name.
+
     Raises `ScriptError` when a block does not fit or comes after the end; `ran` lists what was run.
     """
 
-    def __init__(self, script: Script = (), *, work_dir: Path, policy: SandboxPolicy | None = None) -> None:
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        work_dir: Path,
+        policy: SandboxPolicy | None = None,
+        packages: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._script = list(script)
         self._work_dir = work_dir
         self._policy = policy or SandboxPolicy()
@@ -59,6 +72,12 @@ class FakeSandbox:
         self._started = False
         self.ran: list[tuple[str, str]] = []
         """Canonical language and code of each block, in order."""
+        self.with_network: list[str] = []
+        """Code of each block that had a network, in order."""
+        self._registry = packages
+        self._there = {name.lower(): version for name, version in image_packages().items()}
+        self.installed: list[tuple[str, ...]] = []
+        """Requirements of each installation that went well, in order."""
 
     @property
     def info(self) -> SandboxInfo:
@@ -81,10 +100,18 @@ class FakeSandbox:
         self._started = True
 
     async def run(
-        self, language: str, code: str, *, cancellation_token: CancellationToken, on_output: OnOutput | None = None
+        self,
+        language: str,
+        code: str,
+        *,
+        cancellation_token: CancellationToken,
+        on_output: OnOutput | None = None,
+        network: bool = False,
     ) -> ExecutionResult:
         """Play the next entry of the script."""
         known = table.choose(language, self._names, self._policy.variant)
+        if network and self._policy.network == "none":
+            raise SandboxError("No block may have a network here.")
         if not self._started:
             await self.start()
         if cancellation_token.is_cancelled():
@@ -93,6 +120,8 @@ class FakeSandbox:
             raise ScriptError(f"The script is at its end, but this was to run:\n{code}")
         entry = self._script.pop(0)
         self.ran.append((known.name, code))
+        if network:
+            self.with_network.append(code)
         if not isinstance(entry, Scripted):
             return entry(known.name, code)
         if entry.language not in (None, known.name) or (entry.code is not None and entry.code not in code):
@@ -113,6 +142,22 @@ class FakeSandbox:
         change = self._files.receive(name, data, first=True, last=True)
         assert change is not None
         return change
+
+    def lacks(self, requirements: Sequence[str]) -> tuple[str, ...]:
+        """Those that neither the image nor what was installed meets."""
+        return lacking(requirements, self._there)
+
+    async def install(self, requirements: Sequence[str], *, cancellation_token: CancellationToken) -> Installation:
+        """Install what `packages` has."""
+        if cancellation_token.is_cancelled():
+            raise asyncio.CancelledError
+        missing = lacking(requirements, self._registry)
+        if missing:
+            return Installation(problem=f"There is no wheel of {', '.join(missing)}.")
+        new = {name_of(text): self._registry[name_of(text)] for text in requirements}
+        self._there.update(new)
+        self.installed.append(tuple(requirements))
+        return Installation(tuple(f"{name} {version}" for name, version in new.items()))
 
     async def put_files(self, paths: Sequence[Path]) -> tuple[str, ...]:
         """Copy files of the host into the work directory."""

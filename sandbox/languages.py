@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from utils.errors import SandboxError
@@ -62,6 +63,10 @@ TABLE: tuple[Language, ...] = (
         "//",
     ),
 )
+
+_NOTEBOOK_PROGRAM = Path(__file__).resolve().parent / "inside" / "notebook.py"
+NOTEBOOK = Language("notebook", (), "_block.py", ("python3", "-c", _NOTEBOOK_PROGRAM.read_text("utf-8"), "{file}"))
+"""Python with `!` and `%pip` lines, where there is no kernel that knows them. Not a fence of its own."""
 
 BY_NAME = {language.name: language for language in TABLE}
 

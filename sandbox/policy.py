@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -24,6 +25,31 @@ class PackagePolicy(BaseModel):
     """Names that are granted without a question."""
     forbid: tuple[str, ...] = ()
     """Modules that no block may import: a rule denies it."""
+    size_mib: int = Field(default=512, ge=0, le=1 << 20)
+    """Size of all packages that are granted, MiB; 0-1048576. The memory of the container grows by it with the first
+    one; 0: none can be granted."""
+    inodes: int = Field(default=65_536, ge=64, le=10_000_000)
+    """Files and directories of all packages that are granted; 64-10000000."""
+    fetch_timeout_s: int = Field(default=300, ge=1, le=7200)
+    """How long the fetching of the wheels of one grant may take, seconds; 1-7200."""
+    install_timeout_s: int = Field(default=120, ge=1, le=3600)
+    """How long their installation in the sandbox may take, seconds; 1-3600."""
+
+    @field_validator("allow")
+    @classmethod
+    def _packages(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", name):
+                raise ValueError(f"{name!r} is not the name of a package (names only, without versions)")
+        return names
+
+    @field_validator("forbid")
+    @classmethod
+    def _modules(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise ValueError(f"{name!r} is not the name of a module")
+        return names
 
 
 class SandboxPolicy(BaseModel):

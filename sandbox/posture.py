@@ -9,6 +9,8 @@ from sandbox.policy import MIB, SandboxPolicy
 
 HOME = "/home/sandbox"
 WORKSPACE = "/workspace"
+PACKAGES = "/packages"
+"""Where granted packages are: blocks read it, only the installer, another user, writes it."""
 SLACK_BYTES = MIB
 """Memory limits and tmpfs sizes are rounded to pages."""
 

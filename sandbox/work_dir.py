@@ -53,6 +53,12 @@ class WorkDir:
         """Whether looking through it is quicker than handing that to a thread."""
         return len(self._inside) < 100
 
+    def beside(self) -> WorkDir:
+        """The same directory for another container, which has nothing of it yet."""
+        other = WorkDir(self.path, self._limits)
+        other._ours = self._ours
+        return other
+
     def forget(self) -> None:
         """The container is another: everything has to go in again."""
         self._inside.clear()

@@ -31,11 +31,10 @@ def fetch_wheels(python: str, machine: str, cache: Path) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wheels-", dir=cache) as scratch:
         fetched = Path(scratch, "wheels")
-        platforms = [f"manylinux_2_{minor}_{machine}" for minor in GLIBC_MINORS]
-        platforms += [f"{old}_{machine}" for old in ("manylinux1", "manylinux2010", "manylinux2014")]
-        command = [*_pip(Path(scratch)), "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+        command = [python_with_pip(Path(scratch)), "-m", "pip", "download", "--quiet"]
+        command += ["--disable-pip-version-check", "--no-input"]
         command += ["--no-deps", "--only-binary=:all:", "--implementation=cp", f"--python-version={python}"]
-        command += [f"--platform={platform}" for platform in platforms]
+        command += [f"--platform={name}" for name in platforms(machine)]
         command += ["--dest", str(fetched), "--requirement", str(lock)]
         _run(command)
         # Another program may have been quicker, with the same wheels.
@@ -44,16 +43,26 @@ def fetch_wheels(python: str, machine: str, cache: Path) -> Path:
     return wheels
 
 
-def _pip(scratch: Path) -> list[str]:
-    """Command of a pip: this interpreter's, or one in an environment made for the purpose (uv's have none)."""
+def platforms(machine: str, glibc_minor: int = GLIBC_MINORS[-1]) -> list[str]:
+    """Platforms whose wheels run on Linux of a machine (`x86_64`) with glibc 2.N; those that need none always do."""
+    names = [f"manylinux_2_{minor}_{machine}" for minor in GLIBC_MINORS if minor <= glibc_minor]
+    old = (("manylinux1", 5), ("manylinux2010", 12), ("manylinux2014", 17))
+    return [*names, *(f"{name}_{machine}" for name, minor in old if minor <= glibc_minor), f"linux_{machine}"]
+
+
+def python_with_pip(scratch: Path) -> str:
+    """A Python that has pip: this interpreter, or one in an environment made for the purpose (uv's have none).
+
+    Raises `SandboxError`.
+    """
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
+        return sys.executable
     _run([sys.executable, "-m", "venv", str(scratch / "venv")])
     directory = "Scripts" if os.name == "nt" else "bin"
     python = shutil.which("python", path=str(scratch / "venv" / directory))
     if python is None:
         raise SandboxError("Python's venv made no environment.", "Install pip for the Python that you use.")
-    return [python, "-m", "pip"]
+    return python
 
 
 def _run(command: list[str]) -> None:

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-HELLO, PUT, REMOVE, RUN, CANCEL, FLUSH = 1, 2, 3, 4, 5, 6
+HELLO, PUT, REMOVE, RUN, CANCEL, FLUSH, ENV = 1, 2, 3, 4, 5, 6, 7
 """Kinds of frame that the host sends."""
 READY, OUTPUT, CUT, FILE, DONE, FLUSHED, FAULT, IDLE = 65, 66, 67, 68, 69, 70, 71, 72
 """Kinds of frame that the supervisor sends."""

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import sys
 from typing import Any
 
 from sandbox.inside import seccomp
@@ -34,6 +35,10 @@ def report(commands: list[str], writable: list[str]) -> dict[str, Any]:
     facts["memory_bytes"] = _number("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max")
     facts["pids"] = _number("/sys/fs/cgroup/pids/pids.max", "/sys/fs/cgroup/pids.max")
     facts["docker_socket"] = any(os.path.exists(path) for path in ("/var/run/docker.sock", "/run/docker.sock"))
+    facts["python"] = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    facts["machine"] = os.uname().machine
+    with contextlib.suppress(OSError, ValueError):
+        facts["libc"] = os.confstr("CS_GNU_LIBC_VERSION")
     facts["commands"] = [name for name in commands if _is_there(name)]
     return facts
 
