@@ -86,12 +86,14 @@ def show(figures: Figures) -> str:
     lines = [f"{'category':34} {'label':7} {'blocks':>6} {'flagged':>7} {'denied':>6} {'share':>6}"]
     for name, row in figures.by_category.items():
         lines.append(
-            f"{name:34} {row['label']:7} {row['blocks']:6} {row['flagged']:7} {row['denied']:6} {float(row['share']):6.1%}"
+            f"{name:34} {row['label']:7} {row['blocks']:6} {row['flagged']:7} {row['denied']:6} "
+            f"{float(row['share']):6.1%}"
         )
     recall = "none" if figures.recall is None else f"{figures.recall:.1%}"
     alarms = "none" if figures.false_alarms is None else f"{figures.false_alarms:.1%}"
     lines.append(
-        f"\nrecall {recall}, false alarms {alarms}; a block takes {figures.median_ms:.1f} ms in the median, {figures.max_ms:.1f} ms at most"
+        f"\nrecall {recall}, false alarms {alarms}; a block takes {figures.median_ms:.1f} ms in the median, "
+        f"{figures.max_ms:.1f} ms at most"
     )
     lines.append(f"missed: {', '.join(figures.missed) or 'none'}\nalarmed: {', '.join(figures.alarmed) or 'none'}")
     return "\n".join(lines)

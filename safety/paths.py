@@ -15,11 +15,14 @@ Place = Literal[
 
 _SECRET = re.compile(
     r"""(?:^|/)(?:
-    etc/(?:shadow|gshadow|passwd|group|sudoers|opasswd|master\.passwd)(?:[-~.]|$) | etc/(?:ssh|ssl/private|security|sudoers\.d|pam\.d)(?:/|$)
+    etc/(?:shadow|gshadow|passwd|group|sudoers|opasswd|master\.passwd)(?:[-~.]|$)
+    | etc/(?:ssh|ssl/private|security|sudoers\.d|pam\.d)(?:/|$)
     | \.ssh(?:/|$) | id_(?:rsa|dsa|ecdsa|ed25519)(?:\.pub)?$ | authorized_keys$ | known_hosts$
     | \.aws(?:/|$) | \.azure(?:/|$) | \.kube(?:/|$) | \.gnupg(?:/|$) | \.docker/config\.json$ | \.netrc$ | \.pgpass$
-    | \.git-credentials$ | \.npmrc$ | \.pypirc$ | \.config/gcloud | \.mozilla(?:/|$) | \.config/(?:google-chrome|chromium|BraveSoftware)
-    | \.(?:bash|zsh|python|mysql|psql|sqlite|node_repl)_?history$ | \.local/share/(?:keyrings|fish) | \.password-store(?:/|$)
+    | \.git-credentials$ | \.npmrc$ | \.pypirc$ | \.config/gcloud | \.mozilla(?:/|$)
+    | \.config/(?:google-chrome|chromium|BraveSoftware)
+    | \.(?:bash|zsh|python|mysql|psql|sqlite|node_repl)_?history$ | \.local/share/(?:keyrings|fish)
+    | \.password-store(?:/|$)
     | Login\ Data$ | cookies\.sqlite$ | key[34]\.db$ | logins\.json$ | wallet\.dat$ | \.electrum | \.ethereum
     | proc/(?:\d+|self|[^/]+)/(?:environ|mem|maps|cmdline|fd|root|cwd)(?:/|$) | proc/kcore$ | dev/(?:k?mem|port)$
     | var/run/secrets(?:/|$) | run/secrets(?:/|$) | \.vault-token$ | \.boto$ | \.s3cfg$ | System32/config(?:/|$)
@@ -28,9 +31,13 @@ _SECRET = re.compile(
 )
 _STARTUP = re.compile(
     r"""(?:^|/)(?:
-    \.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zprofile|zshenv|zlogin|kshrc|cshrc|tcshrc|inputrc|xinitrc|xsession|pam_environment|vimrc|gitconfig|tmux\.conf)$
-    | \.config/(?:autostart|systemd|fish) | etc/(?:profile|bash\.bashrc|environment|rc\.local|crontab|anacrontab|inittab|ld\.so\.preload|ld\.so\.conf)
-    | etc/(?:profile\.d|cron\.[a-z]+|init\.d|rc\d?\.d|systemd|init|xdg/autostart|update-motd\.d|apt/apt\.conf\.d|udev)(?:/|$) | var/spool/cron | (?:usr/)?lib/systemd
+    \.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zprofile|zshenv|zlogin|kshrc
+    |cshrc|tcshrc|inputrc|xinitrc|xsession|pam_environment|vimrc|gitconfig|tmux\.conf)$
+    | \.config/(?:autostart|systemd|fish)
+    | etc/(?:profile|bash\.bashrc|environment|rc\.local|crontab|anacrontab|inittab|ld\.so\.preload|ld\.so\.conf)
+    | etc/(?:profile\.d|cron\.[a-z]+|init\.d|rc\d?\.d|systemd|init|xdg/autostart|update-motd\.d|udev)(?:/|$)
+    | etc/apt/apt\.conf\.d(?:/|$)
+    | var/spool/cron | (?:usr/)?lib/systemd
     | Library/Launch(?:Agents|Daemons) | \.git/hooks(?:/|$) | Start\ Menu/Programs/Startup
     )""",
     re.VERBOSE,

@@ -15,36 +15,12 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from safety.python_values import HOLE, MAX_ITEMS, MAX_TEXT, UNKNOWN, Ref, Table, Value, as_text, is_known, ref
+from safety.python_values import HOLE, MAX_ITEMS, MAX_TEXT, UNKNOWN, Ref, Table, Value, as_text, is_known, ref, words
 
-_TEXT_METHODS = frozenset(
-    [
-        "lower",
-        "upper",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "replace",
-        "join",
-        "format",
-        "split",
-        "rsplit",
-        "encode",
-        "decode",
-        "title",
-        "capitalize",
-        "swapcase",
-        "zfill",
-        "removeprefix",
-        "removesuffix",
-        "splitlines",
-        "translate",
-        "hex",
-        "partition",
-        "rpartition",
-        "casefold",
-        "format_map",
-    ]
+_TEXT_METHODS = words(
+    "lower upper strip lstrip rstrip replace join format split rsplit encode decode title capitalize "
+    "swapcase zfill removeprefix removesuffix splitlines translate hex partition rpartition casefold "
+    "format_map"
 )
 CONSTANTS: dict[str, Value] = {
     "os.sep": "/",
@@ -99,6 +75,20 @@ def _bytes(value: Any) -> bytes:
     return value.encode("latin-1") if isinstance(value, str) else bytes(value)
 
 
+_CODECS: set[str] = {
+    "utf-8",
+    "utf8",
+    "rot13",
+    "rot_13",
+    "rot-13",
+    "hex",
+    "hex_codec",
+    "base64",
+    "base64_codec",
+    "ascii",
+    "latin-1",
+    "unicode_escape",
+}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "chr": chr,
     "ord": ord,
@@ -147,20 +137,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "html.unescape": html.unescape,
     "os.path.basename": posixpath.basename,
     "os.path.normpath": posixpath.normpath,
-}
-_CODECS = {
-    "utf-8",
-    "utf8",
-    "rot13",
-    "rot_13",
-    "rot-13",
-    "hex",
-    "hex_codec",
-    "base64",
-    "base64_codec",
-    "ascii",
-    "latin-1",
-    "unicode_escape",
 }
 
 
@@ -254,8 +230,12 @@ def _path(arguments: tuple[Value, ...]) -> Value:
     return Ref("pathlib.Path()", join(arguments) if arguments else ".")
 
 
-def _same(arguments: tuple[Value, ...]) -> Value:
+def _text_of(arguments: tuple[Value, ...]) -> str:
     return as_text(arguments[0]) if arguments else HOLE
+
+
+def _same(arguments: tuple[Value, ...]) -> Value:
+    return _text_of(arguments)
 
 
 _PATHS: dict[str, Callable[[tuple[Value, ...]], Value]] = {
@@ -264,11 +244,11 @@ _PATHS: dict[str, Callable[[tuple[Value, ...]], Value]] = {
     "os.path.expandvars": _same,
     "os.path.abspath": _same,
     "os.path.realpath": _same,
-    "os.path.dirname": lambda arguments: posixpath.dirname(_same(arguments)) or "." if arguments else HOLE,  # type: ignore[arg-type,type-var,return-value]  # `_same` gives text
+    "os.path.dirname": lambda arguments: posixpath.dirname(_text_of(arguments)) or ".",
     "os.fspath": _same,
     "os.fsencode": _same,
     "os.getcwd": lambda _: ".",
-    "os.path.splitext": lambda arguments: posixpath.splitext(_same(arguments)),  # type: ignore[type-var]  # as above
+    "os.path.splitext": lambda arguments: posixpath.splitext(_text_of(arguments)),
     "pathlib.Path": _path,
     "pathlib.Path.home": lambda _: Ref("pathlib.Path()", "~"),
     "pathlib.Path.cwd": lambda _: Ref("pathlib.Path()", "."),
@@ -278,19 +258,6 @@ _PATHS: dict[str, Callable[[tuple[Value, ...]], Value]] = {
     "getpass.getuser": lambda _: "user",
     "os.getlogin": lambda _: "user",
 }
-PATH_STEPS = frozenset(
-    [
-        "joinpath",
-        "resolve",
-        "absolute",
-        "expanduser",
-        "with_name",
-        "with_suffix",
-        "with_stem",
-        "as_posix",
-        "relative_to",
-        "__str__",
-        "parents",
-        "parent",
-    ]
+PATH_STEPS = words(
+    "joinpath resolve absolute expanduser with_name with_suffix with_stem as_posix relative_to __str__ parents parent"
 )

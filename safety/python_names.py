@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Union
 
 from safety.python_values import Local, Ref, Value, canonical
 
-Scope = Union[ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef]
-Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
-Step = Union[int, str]
+Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Step = int | str
 _MARKS = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
 _SCOPES = {ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
 _BINDING = _SCOPES | {
@@ -140,7 +139,7 @@ class Names:
             joined = ast.BinOp(left=node.target, op=node.op, right=node.value)
             ast.copy_location(joined, node)
             self._target(node.target, joined, (), scope, self._in_loop(node))
-        elif isinstance(node, (ast.For, ast.AsyncFor)) or isinstance(node, ast.comprehension):
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             self._target(node.target, node.iter, ("iter",), scope)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._target(node.optional_vars, node.context_expr, ("enter",), scope)

@@ -28,6 +28,7 @@ from safety.python_values import (
     as_text,
     canonical,
     ref,
+    words,
 )
 
 MAX_OPTIONS = 12
@@ -39,7 +40,7 @@ MAX_WRITTEN_OUT = 3_000
 MAX_DEPTH = 100
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 _OWN = "own."
-_LEAVERS = frozenset(["input", "exit", "quit", "_exit", "sleep", "get", "recv", "accept", "wait", "read", "readline"])
+_LEAVERS = words("input exit quit _exit sleep get recv accept wait read readline")
 _DECODES = re.compile(r"decode|decompress|decrypt|unhexlify|a2b_|fromhex|^marshal\.")
 
 
@@ -53,7 +54,7 @@ class Call:
 
     node: ast.Call
     name: str
-    """Where the callee comes from: `os.system`, `requests.Session().get`, `?.kill` for a method of something unknown."""
+    """Where the callee comes from: `os.system`, `requests.Session().get`; `?.kill` of something unknown."""
     receiver: Value
     args: tuple[Values, ...]
     keywords: dict[str, Values]
@@ -97,6 +98,7 @@ class Program:
         self.steps = 0
         self._memo: dict[int, Values] = {}
         self._draft: dict[int, Values] = {}
+        self._draft_names: dict[tuple[int, str], tuple[Values, set[tuple[int, str]]]] = {}
         self._names: dict[tuple[int, str], Values] = {}
         self._partial: dict[tuple[int, str], list[Value]] = {}
         self._leans_on: set[tuple[int, str]] = set()
@@ -302,6 +304,10 @@ class Program:
     def _bound(self, key: tuple[int, str], binds: list[Bind], depth: int) -> Values:
         if key in self._names:
             return self._names[key]
+        if key in self._draft_names:
+            found, leans_on = self._draft_names[key]
+            self._leans_on |= leans_on
+            return found
         if key in self._partial:
             self._leans_on.add(key)
             return tuple(self._partial[key][:MAX_OPTIONS]) or (UNKNOWN,)
@@ -320,8 +326,11 @@ class Program:
         found = _distinct(collected)
         if not self._leans_on or not self._partial:
             self._names[key] = found
+        else:
+            self._draft_names[key] = (found, set(self._leans_on))
         if not self._partial:
             self._draft.clear()
+            self._draft_names.clear()
         self._leans_on |= outer
         return found
 
@@ -416,14 +425,13 @@ class Program:
     def _subscript(self, expr: ast.Subscript, local: dict[str, Value] | None, depth: int) -> Iterable[Value]:
         bases = self.values(expr.value, local, depth)
         if isinstance(expr.slice, ast.Slice):
-            ends = [
-                self.values(end, local, depth)[0] if end else None
-                for end in (expr.slice.lower, expr.slice.upper, expr.slice.step)
-            ]
-            if all(end is None or isinstance(end, int) for end in ends) and ends[2] != 0:
-                cut = slice(*ends)
-                return tuple(base[cut] if isinstance(base, (str, bytes, tuple)) else _slice_of(base) for base in bases)
-            return (UNKNOWN,)
+            given = [expr.slice.lower, expr.slice.upper, expr.slice.step]
+            ends = [self.values(end, local, depth)[0] if end else None for end in given]
+            numbers = [end if isinstance(end, int) else None for end in ends]
+            if numbers != ends or numbers[2] == 0:
+                return (UNKNOWN,)
+            cut = slice(numbers[0], numbers[1], numbers[2])
+            return tuple(base[cut] if isinstance(base, (str, bytes, tuple)) else _slice_of(base) for base in bases)
         found: list[Value] = []
         for base, index in itertools.product(bases, self.values(expr.slice, local, depth)):
             if isinstance(base, Ref) and isinstance(index, str) and base.name in _MODULE_TABLES:
@@ -433,7 +441,7 @@ class Program:
         if isinstance(expr.slice, ast.Constant) and all(isinstance(value, Unknown) for value in found):
             binds = self.names.items.get(str(expr.slice.value))
             if binds:
-                found.extend(self._bound((0, f"[{expr.slice.value}]"), binds, depth))
+                found.extend(self._bound((0, f"[{expr.slice.value!r}]"), binds, depth))
         return found
 
     def _from_module_table(self, table: str, key: str, depth: int) -> Iterable[Value]:
@@ -449,7 +457,7 @@ class Program:
         first = expr.generators[0]
         source = self.values(first.iter, local, depth)[0]
         items: tuple[Value, ...] | None = None
-        if isinstance(source, (str, tuple)) or isinstance(source, bytes):
+        if isinstance(source, (str, tuple, bytes)):
             items = tuple(source)
         if items is None or len(expr.generators) > 1 or self._written_out + len(items) > MAX_WRITTEN_OUT or first.ifs:
             return (UNKNOWN,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import Union
 
 HOLE = "\ue000"
 """Stands in a text for a part that is known only at run time."""
@@ -43,7 +42,7 @@ class Unknown:
     """Known only at run time."""
 
 
-Value = Union[str, bytes, int, float, None, tuple["Value", ...], Ref, Local, Table, Unknown]
+Value = str | bytes | int | float | None | tuple["Value", ...] | Ref | Local | Table | Unknown
 Values = tuple[Value, ...]
 """All that an expression may be, not empty."""
 
@@ -82,6 +81,11 @@ _SAME = {
     "psutil.Process.kill": "psutil.Process().kill",
 }
 _ROOT = re.compile(r"^[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)?")
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a list that is easier to read as one."""
+    return frozenset(text.split())
 
 
 def canonical(name: str) -> str:

@@ -38,7 +38,8 @@ _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n')
 _DEFAULT = re.compile(r"^:?[-=+](.*)$", re.DOTALL)
 _ENDLESS = re.compile(
-    r"^\s*(?:while\s+(?:true|:|1|\[\s*1\s*\]|\[\[?\s*true\s*\]\]?|\(\(\s*1\s*\)\)|/bin/true)\s*(?:;|\n|do)|until\s+(?:false|/bin/false)\b|for\s*\(\(\s*;\s*;\s*\)\))"
+    r"^\s*(?:while\s+(?:true|:|1|\[\s*1\s*\]|\[\[?\s*true\s*\]\]?|\(\(\s*1\s*\)\)|/bin/true)\s*(?:;|\n|do)"
+    r"|until\s+(?:false|/bin/false)\b|for\s*\(\(\s*;\s*;\s*\)\))"
 )
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 

@@ -14,7 +14,7 @@ from tree_sitter import Language, Node, Parser, Tree
 
 from safety import shell_folding as folding
 from safety.clock import Clock
-from safety.python_values import HOLE
+from safety.python_values import HOLE, words
 
 MAX_OPTIONS = 6
 """Values that are followed for one word."""
@@ -170,13 +170,11 @@ class Script:
             name = node.child_by_field_name("name")
             if name is not None:
                 self.functions[self.text(name)] = node
-        elif node.type == "command":
-            name = node.child_by_field_name("name")
-            if name is not None:
-                self._calls[self.text(name)].append(node)
-                if self.text(name) in ("read", "mapfile", "readarray", "getopts"):
-                    for word in node.named_children[1:]:
-                        self._values[self.text(word)].append(HOLE)
+        elif node.type == "command" and (called := node.child_by_field_name("name")) is not None:
+            self._calls[self.text(called)].append(node)
+            if self.text(called) in ("read", "mapfile", "readarray", "getopts"):
+                for word in node.named_children[1:]:
+                    self._values[self.text(word)].append(HOLE)
 
     def is_assigned(self, name: str) -> bool:
         """Whether the script itself sets a variable."""
@@ -198,9 +196,9 @@ class Script:
         options: list[tuple[tuple[str, ...], ...]] = []
         for child in node.named_children if node.type == "command" else node.children:
             if child.type == "variable_assignment":
-                name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
+                key, value = child.child_by_field_name("name"), child.child_by_field_name("value")
                 known = self.words(value)[0] if value is not None else ""
-                assigns.append((self.text(name) if name is not None else "", known))
+                assigns.append((self.text(key) if key is not None else "", known))
             elif child.type not in ("file_redirect", "heredoc_redirect", "herestring_redirect", "comment"):
                 options.append(self._fields(child))
         redirects = self._redirects(node)
@@ -401,7 +399,7 @@ class Script:
 
 
 _SUBSTRING = re.compile(r"(\$\{[A-Za-z_]\w*(?:\[[^\]\n]{1,80}\])?:\s*)\$(?=[A-Za-z_])")
-_OPERATORS = frozenset({">", ">>", "<", "<>", ">|", "&>", "&>>", ">&", "<&", "<&-", ">&-"})
+_OPERATORS = words("> >> < <> >| &> &>> >& <& <&- >&-")
 _SYSTEM_BINS = {"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
 
 

@@ -83,28 +83,35 @@ CRACK = Rule(
     "credentials",
     "It tries passwords one by one against something that is locked.",
     bad=(
-        "import zipfile\nz = zipfile.ZipFile('a.zip')\nfor w in open('words.txt'):\n    z.extractall(pwd=w.strip().encode())",
+        "import zipfile\nz = zipfile.ZipFile('a.zip')\nfor w in open('words.txt'):\n"
+        "    z.extractall(pwd=w.strip().encode())",
     ),
     good=("import zipfile\nzipfile.ZipFile('a.zip').extractall('out')",),
 )
 RULES = (WATCH, CAPTURE, ACCOUNTS, BROWSER, WEAK, HISTORY, CRACK)
 
 _WATCH = re.compile(
-    r"^(?:pynput\.(?:keyboard|mouse)\.Listener|keyboard\.(?:on_press|on_release|hook|record|read_event|read_key|start_recording)|mouse\.(?:hook|on_|record)|pyHook\.|pyxhook\.|evdev\.InputDevice|Xlib\.display\.Display\(\)\.record)"
+    r"^(?:pynput\.(?:keyboard|mouse)\.Listener|keyboard\.(?:on_press|on_release|hook|record|read_event"
+    r"|read_key|start_recording)|mouse\.(?:hook|on_|record)|pyHook\.|pyxhook\.|evdev\.InputDevice"
+    r"|Xlib\.display\.Display\(\)\.record)"
 )
 _CAPTURE = re.compile(
-    r"^(?:pyperclip\.|clipboard\.|PIL\.ImageGrab\.|pyautogui\.|mss\.|pyscreenshot\.|d3dshot\.|sounddevice\.(?:rec|InputStream)|pyaudio\.PyAudio\(\)\.open|speech_recognition\.Microphone|win32clipboard\.|pynput\.(?:keyboard|mouse)\.Controller|picamera\.|screeninfo\.)"
+    r"^(?:pyperclip\.|clipboard\.|PIL\.ImageGrab\.|pyautogui\.|mss\.|pyscreenshot\.|d3dshot\."
+    r"|sounddevice\.(?:rec|InputStream)|pyaudio\.PyAudio\(\)\.open|speech_recognition\.Microphone"
+    r"|win32clipboard\.|pynput\.(?:keyboard|mouse)\.Controller|picamera\.|screeninfo\.)"
 )
 _ACCOUNTS = re.compile(
     r"^(?:pwd\.getpw|grp\.getgr|spwd\.|crypt\.|keyring\.|secretstorage\.|hvac\.|win32cred\.|win32crypt\.)"
 )
 _BROWSER = re.compile(
-    r"^(?:browser_cookie3\.|browsercookie\.|pycookiecheat\.|win32crypt\.CryptUnprotectData|browser_history\.|lazagne|pypykatz|mimikatz|rookiepy\.|browserhistory\.)"
+    r"^(?:browser_cookie3\.|browsercookie\.|pycookiecheat\.|win32crypt\.CryptUnprotectData"
+    r"|browser_history\.|lazagne|pypykatz|mimikatz|rookiepy\.|browserhistory\.)"
 )
 _SECRET_NAME = re.compile(r"passw|passphrase|pwd\b|(?:^|[_ ])pw(?:$|[_ ])|\bpin\b|secret|credential", re.IGNORECASE)
 _BARE_HASH = re.compile(r"^hashlib\.(?:md5|sha1|md4|new)$")
 _WEAK_CIPHER = re.compile(
-    r"\b(?:Cipher\.(?:DES|ARC2|ARC4|Blowfish|CAST|XOR)\.new|algorithms\.(?:ARC4|Blowfish|IDEA|CAST5|SEED|TripleDES)|pyDes\.des)$"
+    r"\b(?:Cipher\.(?:DES|ARC2|ARC4|Blowfish|CAST|XOR)\.new|algorithms\.(?:ARC4|Blowfish|IDEA|CAST5|SEED"
+    r"|TripleDES)|pyDes\.des)$"
 )
 
 
@@ -150,7 +157,8 @@ def _weak(program: Program, call: Call) -> Iterator[Finding]:
     elif _WEAK_CIPHER.search(call.name):
         yield WEAK.at(call.line, "uses a cipher that is broken", call.column)
     elif re.search(
-        r"\b(?:RSA\.generate|DSA\.generate|rsa\.generate_private_key|rsa\.newkeys|RSA\.construct|dsa\.generate_private_key)$",
+        r"\b(?:RSA\.generate|DSA\.generate|rsa\.generate_private_key|rsa\.newkeys|RSA\.construct"
+        r"|dsa\.generate_private_key)$",
         call.name,
     ):
         sizes = [*call.argument(0, "key_size", "bits"), *call.argument(1, "key_size")]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from safety.paths import Place, is_outside, place
 from safety.python_program import Call, Program
-from safety.python_values import HOLE, Ref, as_text
+from safety.python_values import HOLE, Ref, as_text, words
 from safety.rules.rule import Rule
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
@@ -128,277 +128,62 @@ TREE = Rule(
     "files outside the workspace",
     "Encrypting each file of a tree in place is what ransomware does.",
     bad=(
-        "import os\nfrom cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nfor d, _, names in os.walk('.'):\n"
-        "    for n in names:\n        p = os.path.join(d, n)\n        data = open(p, 'rb').read()\n        open(p, 'wb').write(f.encrypt(data))",
+        "import os\nfrom cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\n"
+        "for d, _, names in os.walk('.'):\n"
+        "    for n in names:\n        p = os.path.join(d, n)\n        data = open(p, 'rb').read()\n"
+        "        open(p, 'wb').write(f.encrypt(data))",
     ),
     good=("from cryptography.fernet import Fernet\nprint(Fernet(Fernet.generate_key()).encrypt(b'x'))",),
 )
 RULES = (READ, SECRET, CHANGE, ALL, SWEEP, ENGINE, STARTUP, LINK, MODE, DEVICE, MENTION, SHADOW, TREE)
 
-_ROOTS = frozenset(
-    [
-        "os",
-        "shutil",
-        "glob",
-        "pathlib",
-        "io",
-        "open",
-        "sqlite3",
-        "zipfile",
-        "tarfile",
-        "pandas",
-        "numpy",
-        "PIL",
-        "cv2",
-        "imageio",
-        "configparser",
-        "csv",
-        "json",
-        "fileinput",
-        "linecache",
-        "mmap",
-        "dbm",
-        "shelve",
-        "pickle",
-        "gzip",
-        "bz2",
-        "lzma",
-        "tempfile",
-        "aiofiles",
-        "h5py",
-        "torch",
-        "joblib",
-        "openpyxl",
-        "docx",
-        "yaml",
-        "matplotlib",
-        "ctypes",
-        "runpy",
-        "filecmp",
-        "skimage",
-        "polars",
-        "pyarrow",
-        "scipy",
-        "soundfile",
-        "wave",
-        "toml",
-        "tomllib",
-        "duckdb",
-        "geopandas",
-        "nibabel",
-        "xlrd",
-        "xlsxwriter",
-        "reportlab",
-        "fitz",
-        "PyPDF2",
-        "pypdf",
-        "logging",
-        "execfile",
-        "codecs",
-        "stat",
-        "py7zr",
-        "rarfile",
-        "dill",
-        "cloudpickle",
-        "marshal",
-        "importlib",
-        "distutils",
-        "watchdog",
-        "sh",
-        "plumbum",
-        "fs",
-        "netCDF4",
-        "rasterio",
-        "pyodbc",
-        "dotenv",
-        "xml",
-        "lxml",
-    ]
+_ROOTS = words(
+    "os shutil glob pathlib io open sqlite3 zipfile tarfile pandas numpy PIL cv2 imageio configparser csv "
+    "json fileinput linecache mmap dbm shelve pickle gzip bz2 lzma tempfile aiofiles h5py torch joblib "
+    "openpyxl docx yaml matplotlib ctypes runpy filecmp skimage polars pyarrow scipy soundfile wave toml "
+    "tomllib duckdb geopandas nibabel xlrd xlsxwriter reportlab fitz PyPDF2 pypdf logging execfile codecs "
+    "stat py7zr rarfile dill cloudpickle marshal importlib distutils watchdog sh plumbum fs netCDF4 "
+    "rasterio pyodbc dotenv xml lxml"
 )
-_METHODS = frozenset(
-    [
-        "to_csv",
-        "to_excel",
-        "to_json",
-        "to_parquet",
-        "to_pickle",
-        "to_sql",
-        "to_html",
-        "savefig",
-        "save",
-        "write_text",
-        "write_bytes",
-        "read_text",
-        "read_bytes",
-        "extractall",
-        "extract",
-        "dump",
-        "load",
-        "open",
-        "read_csv",
-        "read_excel",
-        "read_json",
-        "imread",
-        "imwrite",
-        "unlink",
-        "rmdir",
-        "rmtree",
-        "rename",
-        "replace_file",
-        "copyfile",
-        "listdir",
-        "iterdir",
-        "glob",
-        "rglob",
-        "walk",
-        "scandir",
-        "mkdir",
-        "makedirs",
-        "touch",
-        "chmod",
-        "symlink_to",
-        "hardlink_to",
-        "execute_script",
-        "backup",
-        "load_workbook",
-        "parse",
-    ]
+_METHODS = words(
+    "to_csv to_excel to_json to_parquet to_pickle to_sql to_html savefig save write_text write_bytes "
+    "read_text read_bytes extractall extract dump load open read_csv read_excel read_json imread imwrite "
+    "unlink rmdir rmtree rename replace_file copyfile listdir iterdir glob rglob walk scandir mkdir "
+    "makedirs touch chmod symlink_to hardlink_to execute_script backup load_workbook parse"
 )
 _PURE = re.compile(
-    r"^(?:os\.path\.(?!exists|isfile|isdir|getsize|getmtime|lexists|islink|getctime|getatime|ismount|samefile).*|os\.(?:fspath|environ.*|getenv|putenv|fsencode|fsdecode)"
-    r"|pathlib\.Path|pathlib\.Path\(\)\.(?:joinpath|with_.*|relative_to|is_relative_to|match|as_posix|is_absolute|expanduser|absolute|__str__)"
-    r"|print|str|repr|len|isinstance|hash|sorted|list|tuple|set|logging\.(?!FileHandler|handlers|basicConfig).*|json\.(?:dumps|loads)|csv\.(?:reader|writer|Dict.*)"
-    r"|shutil\.which|importlib\.import_module|numpy\.array|pandas\.(?:DataFrame|Series)|os\.(?:system|popen|exec.*|spawn.*|posix_spawn.*)"
+    r"^(?:os\.path\.(?!exists|isfile|isdir|getsize|getmtime|lexists|islink|getctime|getatime|ismount"
+    r"|samefile).*|os\.(?:fspath|environ.*|getenv|putenv|fsencode|fsdecode)"
+    r"|pathlib\.Path|pathlib\.Path\(\)\.(?:joinpath|with_.*|relative_to|is_relative_to|match|as_posix"
+    r"|is_absolute|expanduser|absolute|__str__)"
+    r"|print|str|repr|len|isinstance|hash|sorted|list|tuple|set|logging\.(?!FileHandler|handlers"
+    r"|basicConfig).*|json\.(?:dumps|loads)|csv\.(?:reader|writer|Dict.*)"
+    r"|shutil\.which|importlib\.import_module|numpy\.array|pandas\.(?:DataFrame|Series)|os\.(?:system|popen"
+    r"|exec.*|spawn.*|posix_spawn.*)"
     r"|xml\..*\.(?:find|findall|iterfind|findtext)|lxml\..*xpath)$"
 )
 _LOOK = re.compile(r"^os\.path\.|\.(?:exists|is_file|is_dir|stat|lstat)$|^os\.(?:stat|access|lstat|statvfs)$")
 _CHANGERS = re.compile(
-    r"^os\.(?:remove|unlink|rmdir|removedirs|rename|renames|replace|mkdir|makedirs|chmod|lchmod|chown|lchown|fchmod|symlink|link|truncate|mknod|mkfifo|utime|chflags|setxattr|removexattr)$"
+    r"^os\.(?:remove|unlink|rmdir|removedirs|rename|renames|replace|mkdir|makedirs|chmod|lchmod|chown"
+    r"|lchown|fchmod|symlink|link|truncate|mknod|mkfifo|utime|chflags|setxattr|removexattr)$"
     r"|^shutil\.(?:rmtree|move|chown|copymode|copystat|unpack_archive|make_archive)$|^tarfile\.|^(?:distutils\..*)$"
-    r"|\.(?:unlink|rmdir|rename|replace|write_text|write_bytes|touch|mkdir|chmod|lchmod|symlink_to|hardlink_to|to_csv|to_excel|to_json|to_parquet|to_pickle|to_html|savefig|save|imwrite|extractall|extract|dump)$"
+    r"|\.(?:unlink|rmdir|rename|replace|write_text|write_bytes|touch|mkdir|chmod|lchmod|symlink_to"
+    r"|hardlink_to|to_csv|to_excel|to_json|to_parquet|to_pickle|to_html|savefig|save|imwrite|extractall|extract|dump)$"
 )
 _COPIERS = re.compile(r"^shutil\.(?:copy|copy2|copyfile|copytree)$")
 _LINKERS = re.compile(r"^os\.(?:symlink|link)$|\.(?:symlink_to|hardlink_to)$")
 _DELETERS = re.compile(r"^shutil\.rmtree$|^os\.(?:removedirs|remove|unlink|rmdir)$|\.(?:unlink|rmdir)$")
 _PLANTED = re.compile(r"(?:^|/)(?:sitecustomize|usercustomize)\.py$|\.pth$")
-_STDLIB = frozenset(
-    [
-        "abc",
-        "argparse",
-        "ast",
-        "asyncio",
-        "base64",
-        "bisect",
-        "builtins",
-        "bz2",
-        "calendar",
-        "cmath",
-        "codecs",
-        "collections",
-        "colorsys",
-        "configparser",
-        "contextlib",
-        "copy",
-        "copyreg",
-        "csv",
-        "ctypes",
-        "datetime",
-        "decimal",
-        "difflib",
-        "dis",
-        "email",
-        "encodings",
-        "enum",
-        "errno",
-        "fractions",
-        "functools",
-        "gc",
-        "getpass",
-        "glob",
-        "gzip",
-        "hashlib",
-        "heapq",
-        "hmac",
-        "html",
-        "http",
-        "importlib",
-        "inspect",
-        "io",
-        "itertools",
-        "json",
-        "keyword",
-        "linecache",
-        "locale",
-        "logging",
-        "lzma",
-        "math",
-        "mmap",
-        "multiprocessing",
-        "numbers",
-        "operator",
-        "os",
-        "pathlib",
-        "pickle",
-        "platform",
-        "pprint",
-        "queue",
-        "random",
-        "re",
-        "reprlib",
-        "sched",
-        "secrets",
-        "select",
-        "selectors",
-        "shelve",
-        "shlex",
-        "shutil",
-        "signal",
-        "site",
-        "socket",
-        "sqlite3",
-        "ssl",
-        "stat",
-        "statistics",
-        "string",
-        "struct",
-        "subprocess",
-        "sys",
-        "sysconfig",
-        "tarfile",
-        "tempfile",
-        "textwrap",
-        "threading",
-        "time",
-        "timeit",
-        "token",
-        "tokenize",
-        "traceback",
-        "types",
-        "typing",
-        "unicodedata",
-        "unittest",
-        "urllib",
-        "uuid",
-        "warnings",
-        "weakref",
-        "xml",
-        "zipfile",
-        "zlib",
-        "zoneinfo",
-        "numpy",
-        "pandas",
-        "matplotlib",
-        "scipy",
-        "PIL",
-        "sklearn",
-        "requests",
-        "yaml",
-        "openpyxl",
-        "seaborn",
-        "sympy",
-        "networkx",
-        "torch",
-    ]
+_STDLIB = words(
+    "abc argparse ast asyncio base64 bisect builtins bz2 calendar cmath codecs collections colorsys "
+    "configparser contextlib copy copyreg csv ctypes datetime decimal difflib dis email encodings enum "
+    "errno fractions functools gc getpass glob gzip hashlib heapq hmac html http importlib inspect io "
+    "itertools json keyword linecache locale logging lzma math mmap multiprocessing numbers operator os "
+    "pathlib pickle platform pprint queue random re reprlib sched secrets select selectors shelve shlex "
+    "shutil signal site socket sqlite3 ssl stat statistics string struct subprocess sys sysconfig tarfile "
+    "tempfile textwrap threading time timeit token tokenize traceback types typing unicodedata unittest "
+    "urllib uuid warnings weakref xml zipfile zlib zoneinfo numpy pandas matplotlib scipy PIL sklearn "
+    "requests yaml openpyxl seaborn sympy networkx torch"
 )
 _FILENAME = re.compile(r"^\s*(?:#|//|--|<!--)\s*filename:\s*(\S+)")
 
@@ -470,7 +255,7 @@ def _filename(code: str) -> Iterator[Finding]:
 def _call(program: Program, call: Call) -> Iterator[Finding]:
     name = call.name
     root, last = name.split(".", 1)[0].split("(", 1)[0], name.rsplit(".", 1)[-1]
-    if _PURE.match(name):
+    if _PURE.match(name) or (last in _TEXT_METHODS and not name.startswith(("os.replace", "pathlib.Path()."))):
         return
     known = root in _ROOTS or (root == "?" and last in _METHODS) or last in _METHODS
     yield from _modes(call)
@@ -497,64 +282,18 @@ def _call(program: Program, call: Call) -> Iterator[Finding]:
         yield READ.at(call.line, "leaves the workspace", call.column)
 
 
-_QUIET = frozenset(
-    [
-        "print",
-        "re",
-        "logging",
-        "argparse",
-        "unittest",
-        "typing",
-        "click",
-        "requests",
-        "httpx",
-        "flask",
-        "fastapi",
-        "django",
-        "urllib",
-        "aiohttp",
-        "str",
-        "repr",
-        "ValueError",
-        "Exception",
-    ]
+_TEXT_METHODS = words(
+    "replace split rsplit join strip lstrip rstrip startswith endswith find rfind index count partition rpartition "
+    "removeprefix removesuffix format encode decode splitlines append extend insert get setdefault pop update"
 )
-_QUIET_METHODS = frozenset(
-    [
-        "append",
-        "add",
-        "startswith",
-        "endswith",
-        "replace",
-        "split",
-        "join",
-        "strip",
-        "format",
-        "info",
-        "debug",
-        "warning",
-        "error",
-        "route",
-        "get",
-        "post",
-        "put",
-        "delete",
-        "patch",
-        "write",
-        "print",
-        "assertEqual",
-        "assertTrue",
-        "assertIn",
-        "assertRaises",
-        "insert",
-        "extend",
-        "index",
-        "count",
-        "find",
-        "add_argument",
-        "encode",
-        "header",
-    ]
+_QUIET = words(
+    "print re logging argparse unittest typing click requests httpx flask fastapi django urllib aiohttp "
+    "str repr ValueError Exception"
+)
+_QUIET_METHODS = words(
+    "append add startswith endswith replace split join strip format info debug warning error route get "
+    "post put delete patch write print assertEqual assertTrue assertIn assertRaises insert extend index "
+    "count find add_argument encode header"
 )
 
 
@@ -646,146 +385,17 @@ def _encrypts(program: Program) -> Iterator[Finding]:
             yield TREE.at(call.line, "encrypts the files of a tree in place", call.column)
 
 
-_SHELL_READERS = frozenset(
-    [
-        "cat",
-        "ls",
-        "ll",
-        "dir",
-        "less",
-        "more",
-        "head",
-        "tail",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "find",
-        "fd",
-        "file",
-        "stat",
-        "wc",
-        "sort",
-        "uniq",
-        "cut",
-        "awk",
-        "gawk",
-        "sed",
-        "strings",
-        "od",
-        "xxd",
-        "hexdump",
-        "diff",
-        "cmp",
-        "cp",
-        "scp",
-        "rsync",
-        "tar",
-        "zip",
-        "gzip",
-        "bzip2",
-        "xz",
-        "7z",
-        "base64",
-        "md5sum",
-        "sha1sum",
-        "sha256sum",
-        "source",
-        ".",
-        "tree",
-        "du",
-        "nl",
-        "tac",
-        "rev",
-        "cd",
-        "pushd",
-        "python",
-        "python3",
-        "bash",
-        "sh",
-        "perl",
-        "ruby",
-        "node",
-        "view",
-        "vi",
-        "vim",
-        "nano",
-        "ln",
-        "mv",
-        "readlink",
-        "realpath",
-        "locate",
-        "getfacl",
-        "lsattr",
-        "tee",
-        "dd",
-        "curl",
-        "wget",
-        "sqlite3",
-        "mysql",
-        "openssl",
-        "gpg",
-        "jq",
-        "split",
-        "paste",
-        "join",
-        "comm",
-        "column",
-        "fold",
-        "readarray",
-        "mapfile",
-        "getent",
-        "basename",
-        "dirname",
-        "test",
-        "[",
-        "[[",
-        "install",
-        "unzip",
-        "gunzip",
-        "zcat",
-        "bzcat",
-        "xzcat",
-        "zgrep",
-        "iconv",
-        "pr",
-        "expand",
-        "fmt",
-        "look",
-        "cpio",
-        "ar",
-        "nm",
-        "objdump",
-        "readelf",
-    ]
+_SHELL_READERS = words(
+    "cat ls ll dir less more head tail grep egrep fgrep rg find fd file stat wc sort uniq cut awk gawk "
+    "sed strings od xxd hexdump diff cmp cp scp rsync tar zip gzip bzip2 xz 7z base64 md5sum sha1sum "
+    "sha256sum source . tree du nl tac rev cd pushd python python3 bash sh perl ruby node view vi vim "
+    "nano ln mv readlink realpath locate getfacl lsattr tee dd curl wget sqlite3 mysql openssl gpg jq "
+    "split paste join comm column fold readarray mapfile getent basename dirname test [ [[ install unzip "
+    "gunzip zcat bzcat xzcat zgrep iconv pr expand fmt look cpio ar nm objdump readelf"
 )
-_SHELL_CHANGERS = frozenset(
-    [
-        "rm",
-        "rmdir",
-        "unlink",
-        "mv",
-        "chmod",
-        "chown",
-        "chgrp",
-        "chattr",
-        "touch",
-        "mkdir",
-        "truncate",
-        "tee",
-        "shred",
-        "install",
-        "setfacl",
-        "mkfifo",
-        "mknod",
-        "wipe",
-        "srm",
-        "rename",
-        "trash",
-        "ln",
-        "patch",
-        "unzip",
-    ]
+_SHELL_CHANGERS = words(
+    "rm rmdir unlink mv chmod chown chgrp chattr touch mkdir truncate tee shred install setfacl mkfifo "
+    "mknod wipe srm rename trash ln patch unzip"
 )
 _LAST_CHANGES = frozenset(["cp", "scp", "rsync", "ln", "install", "mv"])
 _PURE_SHELL = frozenset(["basename", "dirname", "test", "[", "[[", "echo", "printf"])

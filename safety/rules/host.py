@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
-from safety.python_values import Ref, as_text
+from safety.python_values import Ref, as_text, words
 from safety.rules.rule import Rule
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
@@ -57,116 +57,27 @@ CONTAINER = Rule(
 )
 RULES = (PRIVILEGE, DEFENCE, MEMORY, INSPECT, CONTAINER)
 
-_PRIVILEGE = frozenset(
-    [
-        "sudo",
-        "doas",
-        "su",
-        "pkexec",
-        "mount",
-        "umount",
-        "insmod",
-        "rmmod",
-        "modprobe",
-        "chroot",
-        "unshare",
-        "nsenter",
-        "setcap",
-        "capsh",
-        "pivot_root",
-        "kexec",
-        "losetup",
-        "swapon",
-        "swapoff",
-        "cryptsetup",
-        "mknod",
-        "newgrp",
-        "sg",
-        "runuser",
-        "gksudo",
-        "setpriv",
-    ]
+_PRIVILEGE = words(
+    "sudo doas su pkexec mount umount insmod rmmod modprobe chroot unshare nsenter setcap capsh "
+    "pivot_root kexec losetup swapon swapoff cryptsetup mknod newgrp sg runuser gksudo setpriv"
 )
-_DEFENCE = frozenset(
-    [
-        "iptables",
-        "ip6tables",
-        "nft",
-        "ufw",
-        "firewall-cmd",
-        "setenforce",
-        "auditctl",
-        "aa-disable",
-        "aa-teardown",
-        "sysctl",
-        "chattr",
-        "timedatectl",
-        "hwclock",
-        "logrotate",
-        "auditd",
-        "fail2ban-client",
-        "semanage",
-        "apparmor_parser",
-    ]
+_DEFENCE = words(
+    "iptables ip6tables nft ufw firewall-cmd setenforce auditctl aa-disable aa-teardown sysctl chattr "
+    "timedatectl hwclock logrotate auditd fail2ban-client semanage apparmor_parser"
 )
-_INSPECT = frozenset(
-    [
-        "ifconfig",
-        "ip",
-        "iwconfig",
-        "iwlist",
-        "arp",
-        "route",
-        "lsblk",
-        "blkid",
-        "fdisk",
-        "dmesg",
-        "lspci",
-        "lsusb",
-        "lshw",
-        "dmidecode",
-        "hwinfo",
-        "lsmod",
-        "journalctl",
-        "mount",
-        "findmnt",
-        "getcap",
-        "lscpu",
-        "numactl",
-        "nmcli",
-        "resolvectl",
-        "netplan",
-        "ethtool",
-        "smartctl",
-        "inxi",
-        "hostnamectl",
-        "ipcs",
-        "sar",
-        "iostat",
-    ]
+_INSPECT = words(
+    "ifconfig ip iwconfig iwlist arp route lsblk blkid fdisk dmesg lspci lsusb lshw dmidecode hwinfo "
+    "lsmod journalctl mount findmnt getcap lscpu numactl nmcli resolvectl netplan ethtool smartctl inxi "
+    "hostnamectl ipcs sar iostat"
 )
-_CONTAINER = frozenset(
-    [
-        "docker",
-        "podman",
-        "kubectl",
-        "crictl",
-        "ctr",
-        "nerdctl",
-        "lxc",
-        "lxc-attach",
-        "virsh",
-        "vagrant",
-        "helm",
-        "docker-compose",
-        "minikube",
-        "qemu-system-x86_64",
-        "buildah",
-        "runc",
-    ]
+_CONTAINER = words(
+    "docker podman kubectl crictl ctr nerdctl lxc lxc-attach virsh vagrant helm docker-compose minikube "
+    "qemu-system-x86_64 buildah runc"
 )
 _MEMORY = re.compile(
-    r"^ctypes\.(?:memmove|memset|string_at|wstring_at|cast|pythonapi\.|windll\.|cdll\.LoadLibrary|CDLL|PyDLL|WinDLL|util\.find_library|\w+\.from_address|\w+\.from_buffer|py_object\.from_address|CFUNCTYPE\(\)\(|\w+\(\)\.from_address)"
+    r"^ctypes\.(?:memmove|memset|string_at|wstring_at|cast|pythonapi\.|windll\.|cdll\.LoadLibrary|CDLL"
+    r"|PyDLL|WinDLL|util\.find_library|\w+\.from_address|\w+\.from_buffer|py_object\.from_address"
+    r"|CFUNCTYPE\(\)\(|\w+\(\)\.from_address)"
 )
 
 
@@ -179,7 +90,8 @@ def python(program: Program) -> Iterator[Finding]:
 def _call(call: Call) -> Iterator[Finding]:
     name = call.name
     if re.match(
-        r"^os\.(?:set(?:e|re|res)?[ug]id|setgroups|initgroups|chroot|unshare|setns|pivot_root|setresuid|sched_setscheduler|mount)$",
+        r"^os\.(?:set(?:e|re|res)?[ug]id|setgroups|initgroups|chroot|unshare|setns|pivot_root|setresuid"
+        r"|sched_setscheduler|mount)$",
         name,
     ):
         yield PRIVILEGE.at(call.line, "changes the rights it runs with", call.column)
@@ -188,7 +100,8 @@ def _call(call: Call) -> Iterator[Finding]:
     ):
         yield MEMORY.at(call.line, f"works on raw memory or foreign libraries ({name.split('(')[0]})", call.column)
     elif re.match(
-        r"^(?:psutil\.(?:net_if_|net_io|disk_partitions|boot_time|sensors_|win_)|netifaces\.|wmi\.|cpuinfo\.|GPUtil\.|uuid\.getnode$|getmac\.|nmcli\.|scapy\.)",
+        r"^(?:psutil\.(?:net_if_|net_io|disk_partitions|boot_time|sensors_|win_)|netifaces\.|wmi\.|cpuinfo\."
+        r"|GPUtil\.|uuid\.getnode$|getmac\.|nmcli\.|scapy\.)",
         name,
     ):
         yield INSPECT.at(call.line, "looks at the machine's hardware or network", call.column)

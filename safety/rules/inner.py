@@ -14,7 +14,10 @@ from safety.shell_folding import pipeline
 from safety.shell_script import Command, Script
 
 _RUN = re.compile(
-    r"^(?:os\.(?:system|popen)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.\w+|asyncio\.create_subprocess_(?:shell|exec)|pexpect\.(?:spawn|run)|pty\.spawn|os\.posix_spawnp?|popen2\.\w+|IPython\.get_ipython\(\)\.(?:system|getoutput)|get_ipython\(\)\.system|sh\.\w+)$"
+    r"^(?:os\.(?:system|popen)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput"
+    r"|getstatusoutput)|commands\.\w+|asyncio\.create_subprocess_(?:shell|exec)|pexpect\.(?:spawn|run)"
+    r"|pty\.spawn|os\.posix_spawnp?|popen2\.\w+|IPython\.get_ipython\(\)\.(?:system|getoutput)"
+    r"|get_ipython\(\)\.system|sh\.\w+)$"
 )
 _EXEC = re.compile(r"^os\.(?:exec|spawn)([lv])p?e?$")
 _EVAL = re.compile(r"^(?:eval|exec|compile|ast\.parse|code\.\w+\(\)\.(?:runsource|push)|timeit\.(?:timeit|repeat))$")

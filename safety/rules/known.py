@@ -12,11 +12,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from safety.clock import Clock
+from safety.python_values import words
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
 
 if TYPE_CHECKING:
-    from bandit.core.config import BanditConfig
+    from bandit.core.config import BanditConfig  # type: ignore[import-untyped]  # bandit ships no types
 
 BANDIT = Rule(
     "known.bandit",
@@ -35,45 +36,14 @@ UNREAD = Rule(
 )
 RULES = (BANDIT, UNREAD)
 
-CHECKS = frozenset(
-    [
-        "B103",
-        "B201",
-        "B202",
-        "B302",
-        "B304",
-        "B305",
-        "B308",
-        "B309",
-        "B312",
-        "B321",
-        "B323",
-        "B401",
-        "B402",
-        "B412",
-        "B415",
-        "B501",
-        "B502",
-        "B503",
-        "B504",
-        "B505",
-        "B506",
-        "B507",
-        "B508",
-        "B509",
-        "B601",
-        "B609",
-        "B610",
-        "B611",
-        "B612",
-        "B702",
-        "B703",
-        "B704",
-    ]
+CHECKS = words(
+    "B103 B201 B202 B302 B304 B305 B308 B309 B312 B321 B323 B401 B402 B412 B415 B501 B502 B503 B504 B505 "
+    "B506 B507 B508 B509 B601 B609 B610 B611 B612 B702 B703 B704"
 )
 """Those that speak of what a block does; the rest are habits (assert, random, /tmp) or the other families' own."""
 _WORTH = re.compile(
-    r"verify|ssl|SSL|flask|debug|tarfile|marshal|Crypt|crypt|mark_safe|safestring|HTTPSConnection|telnetlib|ftplib|CGIHandler|pyghmi|yaml|paramiko|pysnmp|"
+    r"verify|ssl|SSL|flask|debug|tarfile|marshal|Crypt|crypt|mark_safe|safestring|HTTPSConnection|telnetlib"
+    r"|ftplib|CGIHandler|pyghmi|yaml|paramiko|pysnmp|"
     r"RawSQL|\.extra\(|listen|mako|Markup|chmod|popen|system|shell|spawn"
 )
 """Words without which none of the checks can find anything."""
@@ -119,7 +89,7 @@ def python(code: str, clock: Clock) -> Iterator[Finding]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from bandit.core.manager import BanditManager
+        from bandit.core.manager import BanditManager  # type: ignore[import-untyped]  # as above
 
         config = _config()
         manager = BanditManager(config, "file", profile={"include": CHECKS, "exclude": set()}, ignore_nosec=True)

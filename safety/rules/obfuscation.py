@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from safety.python_names import Bind
 from safety.python_program import Call, Program
-from safety.python_values import HOLE, Ref, Value, as_text
+from safety.python_values import HOLE, Ref, Value, as_text, words
 from safety.rules.rule import Rule
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
@@ -77,7 +77,8 @@ UNPICKLE = Rule(
         "import yaml\nyaml.load('a: 1', Loader=yaml.Loader)",
     ),
     good=(
-        "import pickle\nwith open('a', 'wb') as f:\n    pickle.dump([1], f)\nwith open('a', 'rb') as f:\n    print(pickle.load(f))",
+        "import pickle\nwith open('a', 'wb') as f:\n    pickle.dump([1], f)\nwith open('a', 'rb') as f:\n"
+        "    print(pickle.load(f))",
         "import yaml\nyaml.safe_load('a: 1')",
         "import json\njson.loads('1')",
     ),
@@ -106,16 +107,20 @@ PIPED = Rule(
     "ask",
     "obfuscation",
     "What is piped into an interpreter is known only at run time.",
-    bad=("#!bash\ncat x | sh", "#!bash\nxargs sh < list"),
+    bad=("#!bash\ncat x | sh", "#!bash\nsh < list"),
     good=("#!bash\ncat x | python3 tool.py", "#!bash\necho 'print(1)' | python3"),
 )
 RULES = (EVAL, HIDDEN, BYTECODE, DYNAMIC, INSIDES, UNPICKLE, REDUCE, OTHER, PIPED)
 
 _EVALUATORS = re.compile(
-    r"^(?:eval|exec|execfile|compile|code\.\w+\(\)\.(?:runsource|runcode|push)|code\.interact|timeit\.(?:timeit|repeat)|builtins\.\w+|runpy\.run_\w+|pandas\.eval|numexpr\.evaluate|sympy\.parsing\.sympy_parser\.parse_expr)$"
+    r"^(?:eval|exec|execfile|compile|code\.\w+\(\)\.(?:runsource|runcode|push)|code\.interact"
+    r"|timeit\.(?:timeit|repeat)|builtins\.\w+|runpy\.run_\w+|pandas\.eval|numexpr\.evaluate"
+    r"|sympy\.parsing\.sympy_parser\.parse_expr)$"
 )
 _DECODERS = re.compile(
-    r"^(?:base64\.(?!b\d+encode|\w*encode)\w+|zlib\.decompress\w*|gzip\.decompress|bz2\.decompress|lzma\.decompress|binascii\.(?:unhexlify|a2b_\w+)|codecs\.decode|bytes\.fromhex|bytearray\.fromhex|marshal\.loads|cryptography\..*decrypt|.*\.decrypt)(?:\(\))?"
+    r"^(?:base64\.(?!b\d+encode|\w*encode)\w+|zlib\.decompress\w*|gzip\.decompress|bz2\.decompress"
+    r"|lzma\.decompress|binascii\.(?:unhexlify|a2b_\w+)|codecs\.decode|bytes\.fromhex|bytearray\.fromhex"
+    r"|marshal\.loads|cryptography\..*decrypt|.*\.decrypt)(?:\(\))?"
 )
 _RUNNERS = re.compile(
     r"^(?:eval|exec|compile|os\.(?:system|popen)|subprocess\.\w+|marshal\.loads|types\.FunctionType)$"
@@ -123,33 +128,21 @@ _RUNNERS = re.compile(
 _PICKLES = re.compile(r"^(?:pickle|dill|cloudpickle|joblib)\.(?:loads?|Unpickler)$|^pandas\.read_pickle$")
 _PICKLE_MAKERS = re.compile(r"^(?:pickle|dill|cloudpickle|joblib)\.(?:dumps?|Pickler)$|.*\.to_pickle$")
 _UNSAFE_LOADS = re.compile(
-    r"^(?:jsonpickle\.(?:decode|loads|unpickler\.)|yaml\.(?:unsafe_load|unsafe_load_all|full_load|UnsafeLoader)|dill\.loads?|cloudpickle\.loads?|shelve\.Unpickler|klepto|sqlalchemy\.ext\.serializer|jsonpickle)"
+    r"^(?:jsonpickle\.(?:decode|loads|unpickler\.)|yaml\.(?:unsafe_load|unsafe_load_all|full_load"
+    r"|UnsafeLoader)|dill\.loads?|cloudpickle\.loads?|shelve\.Unpickler|klepto|sqlalchemy\.ext\.serializer|jsonpickle)"
 )
-_SENSITIVE = frozenset(
-    {"os", "subprocess", "builtins", "__builtins__", "sys", "shutil", "socket", "importlib", "ctypes", "posix", "pty"}
-)
+_SENSITIVE = words("os subprocess builtins __builtins__ sys shutil socket importlib ctypes posix pty")
 _DANGEROUS = re.compile(
-    r"^(?:os\.|subprocess\.|eval$|exec$|shutil\.|socket\.|pty\.|builtins\.|__import__|compile$|importlib\.|open$|commands\.)"
+    r"^(?:os\.|subprocess\.|eval$|exec$|shutil\.|socket\.|pty\.|builtins\.|__import__|compile$|importlib\."
+    r"|open$|commands\.)"
 )
 _INSIDE_TEXT = re.compile(
-    r"^__(?:globals|builtins|subclasses)__$|__subclasses__\s*\(|__class__\s*\.\s*__(?:mro|base)|\.__globals__|\.__builtins__"
+    r"^__(?:globals|builtins|subclasses)__$|__subclasses__\s*\(|__class__\s*\.\s*__(?:mro|base)"
+    r"|\.__globals__|\.__builtins__"
 )
-_INSIDES = frozenset(
-    {
-        "__globals__",
-        "__builtins__",
-        "__code__",
-        "f_globals",
-        "f_builtins",
-        "gi_frame",
-        "gi_code",
-        "cr_frame",
-        "__closure__",
-        "tb_frame",
-        "func_globals",
-        "__getattribute__",
-        "__loader__",
-    }
+_INSIDES = words(
+    "__globals__ __builtins__ __code__ f_globals f_builtins gi_frame gi_code cr_frame __closure__ "
+    "tb_frame func_globals __getattribute__ __loader__"
 )
 
 
@@ -184,7 +177,8 @@ def _evaluates(program: Program, call: Call, compiles: bool) -> Iterator[Finding
                 return
             yield EVAL.at(call.line, "runs text as code that is known only at run time", call.column)
     elif re.match(
-        r"^(?:marshal\.loads?|types\.(?:CodeType|FunctionType)|importlib\.machinery\.SourcelessFileLoader|py_compile\.|imp\.load_)",
+        r"^(?:marshal\.loads?|types\.(?:CodeType|FunctionType)|importlib\.machinery\.SourcelessFileLoader"
+        r"|py_compile\.|imp\.load_)",
         call.name,
     ):
         yield BYTECODE.at(call.line, "loads compiled or foreign code", call.column)
@@ -320,9 +314,7 @@ def _insides(program: Program) -> Iterator[Finding]:
             yield INSIDES.at(node.lineno, "holds a text that reaches into the interpreter", node.col_offset + 1)
 
 
-_INTERPRETERS = frozenset(
-    ["sh", "bash", "dash", "zsh", "ksh", "ash", "python", "python2", "python3", "perl", "ruby", "node", "php", "lua"]
-)
+_INTERPRETERS = words("sh bash dash zsh ksh ash python python2 python3 perl ruby node php lua")
 
 
 def shell(script: Script) -> Iterator[Finding]:
@@ -354,10 +346,6 @@ def _piped(command: Command) -> Iterator[Finding]:
                 )
         elif any(operator == "<" for operator, _ in command.redirects) and not command.words:
             yield PIPED.at(command.line, f"feeds {command.name} from a file", command.column)
-        elif command.args and all(HOLE in arg for arg in command.args) and command.before is None:
-            yield PIPED.at(command.line, f"has {command.name} run what is known only at run time", command.column)
-        elif command.name == "sh" and command.args == (HOLE,):
-            yield PIPED.at(command.line, "runs what is known only at run time", command.column)
 
 
 def _chain(command: Command | None) -> Iterator[Command]:

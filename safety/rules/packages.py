@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Program
+from safety.python_values import words
 from safety.rules.rule import Rule
 from safety.shell_script import Script
 from safety.verdicts import Finding
@@ -54,28 +55,8 @@ _INSTALLERS = {
     "cpan": ("",),
     "luarocks": ("install",),
 }
-_SYSTEM = frozenset(
-    [
-        "apt",
-        "apt-get",
-        "aptitude",
-        "dpkg",
-        "yum",
-        "dnf",
-        "rpm",
-        "pacman",
-        "apk",
-        "zypper",
-        "brew",
-        "snap",
-        "flatpak",
-        "emerge",
-        "port",
-        "nix-env",
-        "choco",
-        "winget",
-        "opkg",
-    ]
+_SYSTEM = words(
+    "apt apt-get aptitude dpkg yum dnf rpm pacman apk zypper brew snap flatpak emerge port nix-env choco winget opkg"
 )
 _QUIET = {"list", "show", "search", "info", "-l", "--list", "-L", "policy", "--version", "-q", "-qa"}
 
@@ -84,7 +65,8 @@ def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     for call in program.calls:
         if re.match(
-            r"^(?:pip\.|pip\._internal\.|setuptools\.command\.easy_install|micropip\.|ensurepip\.|pkg_resources\.require$|conda\.)",
+            r"^(?:pip\.|pip\._internal\.|setuptools\.command\.easy_install|micropip\.|ensurepip\."
+            r"|pkg_resources\.require$|conda\.)",
             call.name,
         ):
             yield INSTALL.at(call.line, "installs packages", call.column)

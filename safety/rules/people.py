@@ -17,7 +17,8 @@ BIAS = Rule(
     "nothing",
     "Pay, credit, hiring or a score is made to depend on sex, race, faith or the like.",
     bad=(
-        "def salary(gender, years):\n    base = 30000 + 1000 * years\n    if gender == 'female':\n        base *= 0.8\n    return base",
+        "def salary(gender, years):\n    base = 30000 + 1000 * years\n    if gender == 'female':\n"
+        "        base *= 0.8\n    return base",
         "def score(p):\n    return 1 if p['race'] == 'white' else 0",
         '#!bash\nif [ "$race" = black ]; then score=0; fi',
     ),
@@ -40,7 +41,8 @@ POISON = Rule(
     "nothing",
     "A model is taught from answers that were turned round or shuffled on purpose.",
     bad=(
-        "from sklearn.svm import SVC\nimport numpy as np\nX, y = np.array([[0], [1]]), np.array([0, 1])\nbad = 1 - y\nSVC().fit(X, bad)",
+        "from sklearn.svm import SVC\nimport numpy as np\nX, y = np.array([[0], [1]]), np.array([0, 1])\n"
+        "bad = 1 - y\nSVC().fit(X, bad)",
         "import numpy as np\ndef train(model, X, y):\n    model.fit(X, np.random.permutation(y))",
     ),
     good=(
@@ -51,28 +53,37 @@ POISON = Rule(
 RULES = (BIAS, PHISHING, POISON)
 
 _BORN = re.compile(
-    r"(?:^|_)(?:race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r|sexual_?orientation|caste|disabilit\w+|disabled|tribe|birth_?place|origin_country|country_of_origin)(?:$|_)",
+    r"(?:^|_)(?:race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r"
+    r"|sexual_?orientation|caste|disabilit\w+|disabled|tribe|birth_?place|origin_country|country_of_origin)(?:$|_)",
     re.IGNORECASE,
 )
 _ABOUT = re.compile(
-    r"rac|ethnic|relig|faith|national|colou?r|orient|caste|disab|tribe|birth|origin|gender|sex|marital|pregnan|age|group|person|people|applicant|candidate|user|population|demograph|ident",
+    r"rac|ethnic|relig|faith|national|colou?r|orient|caste|disab|tribe|birth|origin|gender|sex|marital"
+    r"|pregnan|age|group|person|people|applicant|candidate|user|population|demograph|ident",
     re.IGNORECASE,
 )
 _SEX = re.compile(r"(?:^|_)(?:gender|sex|marital_status|pregnan\w+|age_group)(?:$|_)", re.IGNORECASE)
 _GROUPS = re.compile(
-    r"^(?:fe)?males?$|^(?:wo)?m[ae]n$|^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|indian|arab|chinese|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|native|gay|lesbian|transgender|foreigner)s?$|^[mf]$",
+    r"^(?:fe)?males?$|^(?:wo)?m[ae]n$|^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|indian"
+    r"|arab|chinese|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|native"
+    r"|gay|lesbian|transgender|foreigner)s?$|^[mf]$",
     re.IGNORECASE,
 )
 _FORM = re.compile(
-    r"<form[^>]*\baction\s*=\s*[\"']?(?:https?:)?//.{0,2000}(?:passw|credit|card|\bcvv|\bssn\b|social security|\bpin\b)",
+    r"<form[^>]*\baction\s*=\s*[\"']?(?:https?:)?//.{0,600}(?:passw|credit|card|\bcvv|\bssn\b"
+    r"|social security|\bpin\b)",
     re.IGNORECASE | re.DOTALL,
 )
 _PEOPLE = re.compile(
-    r"^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|arab|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|gay|lesbian|transgender)s?$",
+    r"^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|arab|muslim|christian|jewish|hindu"
+    r"|buddhist|african[ _-]american|minority|immigrant|gay|lesbian|transgender)s?$",
     re.IGNORECASE,
 )
 _DECIDES = re.compile(
-    r"salar|wage|pay(?!load)|bonus|loan|credit|hir(?:e|ing)|promot|admi(?:t|ssion)|score|eligib|approv|rais|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader|compet|capab|reject|select",
+    r"salar|wage|pay(?!load)|bonus|loan|credit|hir(?:e|ing)|promot|admi(?:t|ssion)|score|eligib|approv|rais"
+    r"|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar"
+    r"|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader"
+    r"|compet|capab|reject|select",
     re.IGNORECASE,
 )
 _TRICK = (
@@ -81,14 +92,17 @@ _TRICK = (
         re.IGNORECASE | re.DOTALL,
     ),
     re.compile(
-        r"\b(?:verify|confirm|update|validate|provide|enter)\b.{0,40}\b(?:account|password|identity|billing|payment|bank|credit card|social security|credential|personal information|login)",
+        r"\b(?:verify|confirm|update|validate|provide|enter)\b.{0,40}\b(?:account|password|identity|billing"
+        r"|payment|bank|credit card|social security|credential|personal information|login)",
         re.IGNORECASE | re.DOTALL,
     ),
     re.compile(
         r"\b(?:click|follow|open|visit)\b.{0,25}\b(?:link|here|below|attachment|button)\b", re.IGNORECASE | re.DOTALL
     ),
     re.compile(
-        r"\b(?:you(?:'ve| have)? (?:won|been selected)|claim your|free (?:gift|iphone|money)|lottery|inheritance|wire transfer|gift card|bitcoin|urgent(?:ly)?|immediate(?:ly)? action|within 24 hours|act now)\b",
+        r"\b(?:you(?:'ve| have)? (?:won|been selected)|claim your|free (?:gift|iphone|money)|lottery"
+        r"|inheritance|wire transfer|gift card|bitcoin|urgent(?:ly)?|immediate(?:ly)? action|within 24 hours"
+        r"|act now)\b",
         re.IGNORECASE,
     ),
 )
@@ -178,16 +192,22 @@ def _words_of(program: Program, side: ast.expr) -> list[str]:
     return [value for value in values if isinstance(value, str)]
 
 
+def _one_minus(expr: ast.expr) -> bool:
+    return (
+        isinstance(expr, ast.BinOp)
+        and isinstance(expr.op, ast.Sub)
+        and isinstance(expr.left, ast.Constant)
+        and expr.left.value == 1
+    )
+
+
 def _poison(program: Program) -> Iterator[Finding]:
     trains = any(call.name.endswith((".fit", ".partial_fit")) for call in program.calls)
     for node in program.nodes(ast.Assign):
         if trains and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             value, target = node.value, node.targets[0]
-            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub) and isinstance(value.left, ast.Constant):
-                if value.left.value == 1 and ast.dump(value.right).replace("Load()", "") == ast.dump(target).replace(
-                    "Store()", ""
-                ).replace("Load()", ""):
-                    yield POISON.at(node.lineno, "turns labels round before a model is taught", node.col_offset + 1)
+            if _one_minus(value) and isinstance(value, ast.BinOp) and ast.unparse(value.right) == ast.unparse(target):
+                yield POISON.at(node.lineno, "turns labels round before a model is taught", node.col_offset + 1)
     for call in program.calls:
         if not call.name.endswith((".fit", ".partial_fit")) or len(call.node.args) < 2:
             continue
@@ -246,11 +266,11 @@ def shell(script: Script) -> Iterator[Finding]:
         if name in looked:
             continue
         looked.add(name)
-        if (_BORN.search(name) or _SEX.search(name)) and _DECIDES.search(script.code[:20_000]):
-            if re.search(rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)", script.code) or re.search(
-                rf"case\s+\"?\$\{{?{re.escape(name)}", script.code
-            ):
-                yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like", column)
+        if not (_BORN.search(name) or _SEX.search(name)) or not _DECIDES.search(script.code[:20_000]):
+            continue
+        asked = rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)|case\s+\"?\$\{{?{re.escape(name)}"
+        if re.search(asked, script.code):
+            yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like", column)
     for command in script.commands:
         text = " ".join((*command.args, command.body or ""))
         if len(text) > 40 and tricks(text):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Program
-from safety.python_values import HOLE
+from safety.python_values import HOLE, words
 from safety.rules.rule import Rule
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
@@ -53,96 +53,15 @@ HOOK = Rule(
 )
 RULES = (SCHEDULE, ALIAS, ACCOUNT, HOOK)
 
-_FAMILIAR = frozenset(
-    [
-        "ls",
-        "cd",
-        "cat",
-        "cp",
-        "mv",
-        "rm",
-        "ps",
-        "su",
-        "sudo",
-        "ssh",
-        "scp",
-        "git",
-        "passwd",
-        "grep",
-        "find",
-        "kill",
-        "top",
-        "df",
-        "du",
-        "pwd",
-        "echo",
-        "vi",
-        "vim",
-        "nano",
-        "python",
-        "python3",
-        "pip",
-        "pip3",
-        "apt",
-        "apt-get",
-        "make",
-        "man",
-        "less",
-        "more",
-        "mkdir",
-        "rmdir",
-        "touch",
-        "chmod",
-        "chown",
-        "which",
-        "env",
-        "export",
-        "source",
-        "curl",
-        "wget",
-        "history",
-        "exit",
-        "logout",
-        "clear",
-        "ping",
-        "tar",
-        "bash",
-        "sh",
-        "docker",
-        "kubectl",
-        "npm",
-        "node",
-        "systemctl",
-        "crontab",
-        "date",
-        "whoami",
-        "id",
-        "type",
-        "command",
-    ]
+_FAMILIAR = words(
+    "ls cd cat cp mv rm ps su sudo ssh scp git passwd grep find kill top df du pwd echo vi vim nano "
+    "python python3 pip pip3 apt apt-get make man less more mkdir rmdir touch chmod chown which env "
+    "export source curl wget history exit logout clear ping tar bash sh docker kubectl npm node systemctl "
+    "crontab date whoami id type command"
 )
-_ACCOUNTS = frozenset(
-    [
-        "useradd",
-        "adduser",
-        "usermod",
-        "userdel",
-        "deluser",
-        "groupadd",
-        "addgroup",
-        "groupdel",
-        "gpasswd",
-        "passwd",
-        "chpasswd",
-        "chsh",
-        "chfn",
-        "visudo",
-        "vipw",
-        "vigr",
-        "newusers",
-        "ssh-copy-id",
-        "chage",
-    ]
+_ACCOUNTS = words(
+    "useradd adduser usermod userdel deluser groupadd addgroup groupdel gpasswd passwd chpasswd chsh chfn "
+    "visudo vipw vigr newusers ssh-copy-id chage"
 )
 
 

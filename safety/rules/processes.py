@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
-from safety.python_values import HOLE, Ref, Value, as_text
+from safety.python_values import HOLE, Ref, Value, as_text, words
 from safety.rules.rule import Rule
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
@@ -77,10 +77,12 @@ SERVICE = Rule(
 RULES = (KILL, LIST, UNKNOWN_COMMAND, DETACH, TRACE, SERVICE)
 
 _OWN = re.compile(
-    r"^(?:os\.(?:getpid|fork|forkpty|spawn\w+|posix_spawnp?)\(\)|subprocess\.Popen\(\)|multiprocessing\.|os\.getpgid\(\)|os\.getpgrp\(\)|asyncio\.|pexpect\.)"
+    r"^(?:os\.(?:getpid|fork|forkpty|spawn\w+|posix_spawnp?)\(\)|subprocess\.Popen\(\)|multiprocessing\."
+    r"|os\.getpgid\(\)|os\.getpgrp\(\)|asyncio\.|pexpect\.)"
 )
 _LISTERS = re.compile(
-    r"^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ|open_files|connections|children)|win_service|test)"
+    r"^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ"
+    r"|open_files|connections|children)|win_service|test)"
 )
 _SHELL_RUNS = re.compile(
     r"^(?:os\.(?:system|popen)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput))$"
@@ -89,7 +91,9 @@ _TYPED = re.compile(
     r"^(?:input\(\)|sys\.(?:argv|stdin)|flask\.request|.*\.recv\(\)|requests\.\w+\(\)|argparse\..*parse_args)"
 )
 RUNS = re.compile(
-    r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|commands\.get\w+|pty\.spawn|asyncio\.create_subprocess_\w+|pexpect\.(?:spawn|run)|platform\.popen|popen2\.\w+)$"
+    r"^(?:os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)|subprocess\.(?:run|call|check_call"
+    r"|check_output|Popen|getoutput|getstatusoutput)|commands\.get\w+|pty\.spawn"
+    r"|asyncio\.create_subprocess_\w+|pexpect\.(?:spawn|run)|platform\.popen|popen2\.\w+)$"
 )
 
 
@@ -103,17 +107,19 @@ def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     for call in program.calls:
         yield from _call(call)
-        if _SHELL_RUNS.match(call.name) and call.node.args and not isinstance(call.node.args[0], (ast.List, ast.Tuple)):
-            if any(HOLE in text for text in program.texts(command_values(call))) and typed(program, call.node.args[0]):
-                yield UNKNOWN_COMMAND.at(call.line, "puts what somebody types into a command line", call.column)
+        line = call.node.args[0] if _SHELL_RUNS.match(call.name) and call.node.args else None
+        if line is None or isinstance(line, (ast.List, ast.Tuple)):
+            continue
+        if any(HOLE in text for text in program.texts(command_values(call))) and typed(program, line):
+            yield UNKNOWN_COMMAND.at(call.line, "puts what somebody types into a command line", call.column)
 
 
 def typed(program: Program, expr: ast.expr, depth: int = 0) -> bool:
     """Whether what is typed or sent at run time goes into an expression, through a few names."""
     for node in ast.walk(expr):
-        if isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)):
-            if any(isinstance(value, Ref) and _TYPED.match(value.name) for value in program.values(node)):
-                return True
+        values = program.values(node) if isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) else ()
+        if any(isinstance(value, Ref) and _TYPED.match(value.name) for value in values):
+            return True
         if isinstance(node, ast.Name) and depth < 3:
             found = program.names.lookup(node.id, program.function(node))
             for bind in (found[1] if found else ())[:4]:
@@ -156,50 +162,13 @@ def _run(call: Call) -> Iterator[Finding]:
             return
 
 
-_SHELL_LIST = frozenset(
-    [
-        "ps",
-        "top",
-        "htop",
-        "pgrep",
-        "pidof",
-        "lsof",
-        "netstat",
-        "ss",
-        "fuser",
-        "pstree",
-        "who",
-        "w",
-        "last",
-        "lastb",
-        "users",
-        "lastlog",
-        "vmstat",
-        "iotop",
-        "nethogs",
-        "iftop",
-        "systemd-cgls",
-    ]
+_SHELL_LIST = words(
+    "ps top htop pgrep pidof lsof netstat ss fuser pstree who w last lastb users lastlog vmstat iotop "
+    "nethogs iftop systemd-cgls"
 )
-_SERVICE = frozenset(
-    [
-        "systemctl",
-        "service",
-        "shutdown",
-        "reboot",
-        "halt",
-        "poweroff",
-        "telinit",
-        "init",
-        "rc-service",
-        "initctl",
-        "launchctl",
-        "chkconfig",
-        "update-rc.d",
-        "sc.exe",
-        "net.exe",
-        "loginctl",
-    ]
+_SERVICE = words(
+    "systemctl service shutdown reboot halt poweroff telinit init rc-service initctl launchctl chkconfig "
+    "update-rc.d sc.exe net.exe loginctl"
 )
 
 

@@ -77,11 +77,15 @@ RULES = (FORK_BOMB, ENDLESS, RECURSION, HUGE, OVERRUN)
 MAX_BYTES = 2**30
 """An allocation from here on is flagged; the sandbox has a gibibyte or so by default."""
 _BLOCKING = re.compile(
-    r"^(?:input$|sys\.exit|exit$|quit$|os\._exit|os\.abort|os\.exec|time\.sleep|asyncio\.sleep|select\.|signal\.pause|pygame\.|curses\.|turtle\.|readline)"
-    r"|\.(?:get|recv|recvfrom|accept|wait|join|readline|read|poll|select|result|acquire|next|__next__|popleft|getch|get_event|run_pending|sleep|listen|consume|task_done|update|mainloop|tick|waitKey|send|get_nowait|throw|parse_args)$"
+    r"^(?:input$|sys\.exit|exit$|quit$|os\._exit|os\.abort|os\.exec|time\.sleep|asyncio\.sleep|select\."
+    r"|signal\.pause|pygame\.|curses\.|turtle\.|readline)"
+    r"|\.(?:get|recv|recvfrom|accept|wait|join|readline|read|poll|select|result|acquire|next|__next__"
+    r"|popleft|getch|get_event|run_pending|sleep|listen|consume|task_done|update|mainloop|tick|waitKey|send"
+    r"|get_nowait|throw|parse_args)$"
 )
 _FORKERS = re.compile(
-    r"^(?:os\.fork|os\.forkpty|multiprocessing\.(?:Process|Pool)(?:\(\)\.start)?|threading\.Thread(?:\(\)\.start)?|subprocess\.Popen|_thread\.start_new_thread|os\.spawn\w+)$"
+    r"^(?:os\.fork|os\.forkpty|multiprocessing\.(?:Process|Pool)(?:\(\)\.start)?"
+    r"|threading\.Thread(?:\(\)\.start)?|subprocess\.Popen|_thread\.start_new_thread|os\.spawn\w+)$"
 )
 
 
@@ -307,6 +311,8 @@ def _recursion(program: Program) -> Iterator[Finding]:
     certain = {name: (functions[name], _certain_calls(functions[name])) for name in around if name in functions}
     for name, (node, called) in certain.items():
         if name in called or any(other != name and name in certain[other][1] for other in called if other in certain):
+            if (id(node), name) in program.names.binds:
+                continue
             if isinstance(program.function(node), ast.ClassDef) and name in called and not _calls_self(node, name):
                 continue
             yield RECURSION.at(node.lineno, f"{name} calls itself without an end", node.col_offset + 1)
@@ -447,7 +453,7 @@ def _allocations(program: Program) -> Iterator[Finding]:
         elif isinstance(node, ast.ListComp):
             total = 8 * _repeats(program, node.elt)
             for generator in node.generators:
-                total *= max([size for size in _range_sizes(program, generator.iter)] or [1])
+                total *= max(list(_range_sizes(program, generator.iter)) or [1])
             if total >= MAX_BYTES * 4:
                 yield HUGE.at(node.lineno, "makes a list larger than the sandbox's memory", node.col_offset + 1)
 
@@ -469,7 +475,7 @@ def _doubles(program: Program) -> Iterator[Finding]:
             twice = (
                 isinstance(node.op, ast.Add) and isinstance(node.value, ast.Name) and node.value.id == node.target.id
             )
-            twice = twice or isinstance(node.op, ast.Mult) and isinstance(node.value, ast.Constant)
+            twice = twice or (isinstance(node.op, ast.Mult) and isinstance(node.value, ast.Constant))
             loop = program.parent(node)
             rounds = max(_range_sizes(program, loop.iter), default=0) if isinstance(loop, ast.For) else 0
             text = any(isinstance(value, (str, bytes, tuple)) for value in program.values(node.target))
@@ -481,7 +487,7 @@ def _overrun(program: Program) -> Iterator[Finding]:
     for node in program.nodes(ast.For):
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
             continue
-        ends = [size for size in _range_sizes(program, node.iter)]
+        ends = list(_range_sizes(program, node.iter))
         if not ends:
             continue
         inside = list(ast.walk(node))

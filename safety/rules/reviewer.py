@@ -33,17 +33,27 @@ _JOIN = re.compile(r"[\s#*/_\-\"'`]+")
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"\b(?:safety |code |security |ai |human |llm )?(?:reviewer|auditor|gatekeeper|moderator|review (?:model|agent|bot)|safety (?:agent|checker|filter|model|system))(?: ?:| please| must| should| you| can| may|,).{0,60}\b(?:approve|approved|allow|allowed|accept|pass|skip|ignore|safe|permit|trust)\b",
-        r"\b(?:ignore|disregard|forget|override|bypass) (?:all |any |the |your |these |every )*(?:previous|prior|above|earlier|preceding|system|safety|security)?\s?(?:instruction|prompt|rule|guideline|polic|directive|finding|check)(?:s|ies|y)?\b",
-        r"\bthis (?:code|block|script|program|snippet|command) is (?:completely |perfectly |totally |absolutely |100% |entirely |known )*(?:safe|harmless|benign|approved|trusted)\b.{0,40}\b(?:allow|approve|run|execute|accept|pass|verdict|do not flag|no need)\b",
+        r"\b(?:safety |code |security |ai |human |llm )?(?:reviewer|auditor|gatekeeper|moderator"
+        r"|review (?:model|agent|bot)|safety (?:agent|checker|filter|model|system))(?: ?:| please| must| should"
+        r"| you| can| may|,).{0,60}\b(?:approve|approved|allow|allowed|accept|pass|skip|ignore|safe|permit|trust)\b",
+        r"\b(?:ignore|disregard|forget|override|bypass) (?:all |any |the |your |these |every )*(?:previous"
+        r"|prior|above|earlier|preceding|system|safety|security)?\s?(?:instruction|prompt|rule|guideline|polic"
+        r"|directive|finding|check)(?:s|ies|y)?\b",
+        r"\bthis (?:code|block|script|program|snippet|command) is (?:completely |perfectly |totally "
+        r"|absolutely |100% |entirely |known )*(?:safe|harmless|benign|approved|trusted)\b.{0,40}\b(?:allow"
+        r"|approve|run|execute|accept|pass|verdict|do not flag|no need)\b",
         r"\b(?:verdict|decision|judg?ement)\s?[:=]\s?(?:allow|allowed|safe|approve|approved|pass|benign)\b",
-        r"\b(?:mark|classify|rate|treat|label|report|consider) (?:this|it|the code|this code|this block|the block|the following)\b.{0,20}\bas (?:safe|allowed?|approved|benign|harmless)\b",
-        r"\b(?:pre ?approved|already (?:been )?(?:approved|reviewed|vetted|cleared)) by (?:the )?(?:safety|security|reviewer|human|user|admin|team|auditor)\b",
+        r"\b(?:mark|classify|rate|treat|label|report|consider) (?:this|it|the code|this code|this block"
+        r"|the block|the following)\b.{0,20}\bas (?:safe|allowed?|approved|benign|harmless)\b",
+        r"\b(?:pre ?approved|already (?:been )?(?:approved|reviewed|vetted|cleared)) by (?:the )?(?:safety"
+        r"|security|reviewer|human|user|admin|team|auditor)\b",
         r"\b(?:approved|cleared|vetted) by (?:the )?(?:safety|security) (?:team|reviewer|review|officer)\b",
-        r"\b(?:do not|don't|dont|never|no need to) (?:flag|deny|review|analy[sz]e|scan|inspect|question) (?:this|it|the code|the block|the following)\b",
+        r"\b(?:do not|don't|dont|never|no need to) (?:flag|deny|review|analy[sz]e|scan|inspect"
+        r"|question) (?:this|it|the code|the block|the following)\b",
         r"\b(?:you are|act as) (?:now )?(?:a |an |the )?(?:reviewer|safety|unrestricted|jailbroken|developer mode)\b",
         r"\bas (?:a|an|the) (?:ai|safety|language model|reviewer)\b.{0,30}\b(?:must|should|approve|allow)\b",
-        r"</?(?:code|block|data|untrusted|system|instructions?)[ _-]?(?:end|to review|under review)?>\s*(?:system|assistant|verdict|reviewer)\b",
+        r"</?(?:code|block|data|untrusted|system|instructions?)[ _-]?(?:end|to review"
+        r"|under review)?>\s*(?:system|assistant|verdict|reviewer)\b",
         r"\b(?:reviewer|safety review) ?: ?(?:approved?|allow|safe|ok|pass|lgtm)\b",
     )
 )
@@ -64,6 +74,7 @@ def text(code: str) -> Iterator[Finding]:
 
 
 _HINT = re.compile(
-    r"review|ignore|disregard|forget|override|bypass|verdict|approved|vetted|cleared|flag|deny|safe|harmless|benign|auditor|gatekeeper|moderator|decision|judg|scan|inspect|act as|you are|language model",
+    r"review|ignore|disregard|forget|override|bypass|verdict|approved|vetted|cleared|flag|deny|safe"
+    r"|harmless|benign|auditor|gatekeeper|moderator|decision|judg|scan|inspect|act as|you are|language model",
     re.IGNORECASE,
 )

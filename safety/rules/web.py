@@ -18,7 +18,8 @@ MARKUP = Rule(
     "nothing",
     "What a visitor sends is put into a page as it is, and runs in other visitors' browsers.",
     bad=(
-        "from flask import Flask, request\napp = Flask(__name__)\n@app.route('/')\ndef f():\n    n = request.args.get('n')\n    return f'<h1>{n}</h1>'",
+        "from flask import Flask, request\napp = Flask(__name__)\n@app.route('/')\ndef f():\n"
+        "    n = request.args.get('n')\n    return f'<h1>{n}</h1>'",
         "from flask import render_template_string, request\nrender_template_string('Hi ' + request.args['n'])",
     ),
     good=("title = 'x'\nhtml = f'<h1>{title}</h1>'", "from markupsafe import escape\nprint(escape('<b>'))"),
@@ -56,14 +57,19 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _BAD_SCRIPT = re.compile(
-    r"document\.cookie|\bon(?:error|load|mouseover|click|focus)\s*=\s*[\"']?\s*(?:alert|eval|fetch|window|document|prompt|confirm)|<\s*script[^>]*>\s*(?:alert|prompt|confirm|eval)\s*\(|javascript:\s*(?:alert|eval|document|window|fetch)",
+    r"document\.cookie|\bon(?:error|load|mouseover|click|focus)\s*=\s*[\"']?\s*(?:alert|eval|fetch|window"
+    r"|document|prompt|confirm)|<\s*script[^>]*>\s*(?:alert|prompt|confirm|eval)\s*\("
+    r"|javascript:\s*(?:alert|eval|document|window|fetch)",
     re.IGNORECASE,
 )
 _SENT = re.compile(
-    r"^(?:flask\.request\.|bottle\.request\.|.*\brequest\.(?:args|form|values|GET|POST|query_params|cookies|json)\b|cgi\.FieldStorage)"
+    r"^(?:flask\.request\.|bottle\.request\.|.*\brequest\.(?:args|form|values|GET|POST|query_params|cookies"
+    r"|json)\b|cgi\.FieldStorage)"
 )
 _INJECTED = re.compile(
-    r"'\s*or\s+'?1'?\s*=\s*'?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users|information_schema)|;\s*drop\s+table\b|'\s*;\s*--|\bor\s+1\s*=\s*1\b|=\s*'[^'\n]{0,60}'\s*(?:--|\#)|xp_cmdshell|\bsleep\(\d+\)\s*--",
+    r"'\s*or\s+'?1'?\s*=\s*'?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users"
+    r"|information_schema)|;\s*drop\s+table\b|'\s*;\s*--|\bor\s+1\s*=\s*1\b|=\s*'[^'\n]{0,60}'\s*(?:--|\#)"
+    r"|xp_cmdshell|\bsleep\(\d+\)\s*--",
     re.IGNORECASE,
 )
 _PLACE = re.compile(r"\b(?:select|insert|update|delete)\b.*'%?(?:%s|\{\w*\})", re.IGNORECASE | re.DOTALL)

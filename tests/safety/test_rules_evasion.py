@@ -28,7 +28,8 @@ READ_SHADOW = (
     "from pathlib import Path as P\n(P('/') / 'etc' / 'shadow').read_bytes()",
     "from pathlib import Path\nPath('/etc').joinpath('shadow').open()",
     "def read(name, base='/etc'):\n    return open(base + '/' + name)\nread('shadow')",
-    "class A:\n    def __init__(self, p):\n        self.p = p\n    def go(self):\n        return open(self.p)\nA('/etc/shadow').go()",
+    "class A:\n    def __init__(self, p):\n        self.p = p\n    def go(self):\n"
+    "        return open(self.p)\nA('/etc/shadow').go()",
     "for p in ['a', '/etc/shadow']:\n    open(p)",
     "paths = {'x': '/etc/shadow'}\nopen(paths['x'])",
     "exec(\"open('/etc/shadow')\")",

@@ -8,14 +8,10 @@ from hypothesis import strategies as st
 
 from safety.rules import MAX_BYTES, review
 
-PIECES = st.sampled_from(
-    [
-        *"()[]{}:;,.=+-*/%\"'`$#|&<>!\\\n\t ",
-        "import os\n", "def f(x):\n", "  ", "    ", "while True:", "lambda:", "f'{", "}'", "exec(", "eval(", "open(", "'/etc/passwd'", "x", "1", "**",
-        "if ", "then\n", "fi\n", "do\n", "done\n", "for x in ", "$(", "${", "<<EOF\n", "EOF\n", "cat ", "rm -rf ", "/", "~", "&&", "||", "| sh", "eval ",
-        "\0", "\u202e", "\u200b", "\ud800", "é", "async ", "await ", "yield ", "match x:\n", "class A:\n", "@", "self.a", "base64.b64decode(", "__import__(",
-    ]
-)  # fmt: skip
+WORDS = """import os|def f(x):|while True:|lambda:|f'{|}'|exec(|eval(|open(|'/etc/passwd'|x|1|**|if |then|fi|do|done|for x in |$(|${|<<EOF|EOF|cat
+rm -rf |/|~|&&|eval |async |await |yield |match x:|class A:|@|self.a|base64.b64decode(|__import__(|é|sh"""
+CHARACTERS = "()[]{}:;,.=+-*/%\"'`$#|&<>!\\\n\t \0\u202e\u200b\ud800"
+PIECES = st.sampled_from([*CHARACTERS, *WORDS.replace("\n", "|").split("|"), "\n    ", "| sh"])
 
 
 @given(st.text(st.characters(), max_size=2000), st.sampled_from(["python", "bash", "sh"]))
