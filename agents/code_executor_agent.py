@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from agents import run_report
 from agents.code_generator_agent import NAME as GENERATOR
+from agents.grants import MAX_GRANTS
 from agents.live_output import LiveOutput
 from agents.messages import passing, say
 from agents.parts import Parts
@@ -98,10 +99,13 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
             if not ruling.approved:
                 reports.append(self._not_run(proposal, ruling, digests))
                 break
-            result = await self._run_block(proposal, ruling.block, token, reports)
+            if problem := await self._install(approval, ruling):
+                reports.append(f"Block {ruling.block.index + 1} ({ruling.block.language}) was not run: {problem}")
+                state.note_failure(digests, problem, self._parts.retries)
+                break
+            result = await self._run_granted(approval, proposal, ruling, token, reports)
             if result is None:
                 return "\n\n".join(reports)
-            reports.append(run_report.ran(ruling.block, result, ruling.change))
             if result.exit_code != 0:
                 state.note_failure(digests, result.output, self._parts.retries)
                 break
@@ -111,6 +115,32 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
             names = ", ".join(f"`{name}`" for name in proposal.unsupported)
             reports.append(f"Not run, because it is no language of this sandbox: {names}. {self._supported()}")
         return "\n\n".join(reports)
+
+    async def _install(self, approval: RunApproval, ruling: Ruling) -> str:
+        """Have installed what was granted for a block, and what its imports need that is allowed. Returns why not."""
+        grants = approval.grants
+        for package in grants.foreseen(ruling.block):
+            await grants.install([package])  # where that fails, the run tells what it lacks
+        return (await grants.install(ruling.packages)).problem if ruling.packages else ""
+
+    async def _run_granted(
+        self, approval: RunApproval, proposal: Proposal, ruling: Ruling, token: CancellationToken, reports: list[str]
+    ) -> ExecutionResult | None:
+        """Run a block, and once more for each package that it lacks and is granted. None as `_run_block`."""
+        for grants_left in reversed(range(MAX_GRANTS + 1)):
+            result = await self._run_block(proposal, ruling, token, reports)
+            if result is None:
+                return None
+            reports.append(run_report.ran(ruling.block, result, ruling.change))
+            missing = approval.grants.missing(ruling.block, result) if grants_left else None
+            if missing is None:
+                break
+            again, told = await approval.decide_missing(ruling, missing)
+            reports.append(told)
+            if again is None:
+                break
+            ruling = again
+        return result
 
     def _not_run(self, proposal: Proposal, ruling: Ruling, digests: tuple[str, ...]) -> str:
         state = self._parts.state
@@ -125,16 +155,18 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
         return run_report.not_run(ruling, state.review_of(ruling.block.index), after)
 
     async def _run_block(
-        self, proposal: Proposal, block: CodeBlock, token: CancellationToken, reports: list[str]
+        self, proposal: Proposal, ruling: Ruling, token: CancellationToken, reports: list[str]
     ) -> ExecutionResult | None:
         """Run one approved block. None when the sandbox failed and a fresh one took its place."""
-        desk, sandbox = self._parts.desk, self._parts.sandbox
+        desk, sandbox, block = self._parts.desk, self._parts.sandbox, ruling.block
         await sandbox.start()
         taken = self._parts.gate.take(proposal.message, block.index, block.digest)
         output = LiveOutput(desk.emit, proposal.message, block.index)
         desk.progress(Step(NAME, "running", "started", detail=block.language))
         try:
-            result = await sandbox.run(taken.language, taken.code, cancellation_token=token, on_output=output)
+            result = await sandbox.run(
+                taken.language, taken.code, cancellation_token=token, on_output=output, network=ruling.network
+            )
         except SandboxError as error:
             output.flush()
             await self._replace_sandbox(block, error, reports)

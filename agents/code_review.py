@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 from autogen_core import CancellationToken
@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from safety import rules
 from safety.code_blocks import CodeBlock
+from safety.rules import forbidden
 from safety.verdicts import BlockReview, Finding, Review, Verdict, worst
 from sessions.events import ReviewEvent, Usage
 from utils.errors import ModelError
@@ -40,13 +41,22 @@ class CodeReview:
     """Judges blocks of code against a task.
 
     `prompt` is read anew for every review, so that an edit is in force at once. `network` tells whether the sandbox has
-    one, or can be given one: where not, a block that needs it is denied, for a yes would not help.
+    one, or can be given one: where not, a block that needs it is denied, for a yes would not help. `forbid` names
+    modules that no block may import.
     """
 
-    def __init__(self, client: ModelClient, prompt: Callable[[], str], *, network: bool = False) -> None:
+    def __init__(
+        self,
+        client: ModelClient,
+        prompt: Callable[[], str],
+        *,
+        network: bool = False,
+        forbid: Collection[str] = (),
+    ) -> None:
         self._client = client
         self._prompt = prompt
         self._network = network
+        self._forbid = frozenset(forbid)
 
     async def judge(
         self, message: str, blocks: Sequence[CodeBlock], *, task: str, feedback: str, token: CancellationToken
@@ -73,6 +83,8 @@ class CodeReview:
 
     def _by_rules(self, block: CodeBlock) -> BlockReview:
         verdict, findings = rules.review(block.language, block.code)
+        if self._forbid and (found := forbidden.findings(block.language, block.code, self._forbid)):
+            verdict, findings = "deny", (*found, *findings)
         reason = _reason(verdict, findings)
         if verdict == "ask" and not self._network and any(f.touches == "network" for f in findings):
             verdict = "deny"

@@ -27,3 +27,5 @@ class Parts:
     prompt: Callable[[str], Callable[[], str]]
     """Reader of prompts/NAME.md: read anew at every turn, so that an edit is in force at once."""
     retries: int = 3
+    packages_allowed: tuple[str, ...] = ()
+    """Names of packages that are granted without a question."""

@@ -6,10 +6,12 @@ import difflib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from autogen_core import CancellationToken
 
+from agents.grants import Grants, Missing, Need
 from agents.parts import Parts
 from agents.task_state import Block, Proposal
 from safety.code_blocks import CodeBlock
@@ -35,6 +37,10 @@ class Ruling:
     reason: str = ""
     change: str = ""
     """Unified diff of the human's edit; empty where there was none."""
+    packages: tuple[str, ...] = ()
+    """Requirements that were granted, to be installed before it runs."""
+    network: bool = False
+    """It was granted a network for this run."""
 
 
 class RunApproval:
@@ -48,6 +54,7 @@ class RunApproval:
         self._originals = {block.index: block.code for block in self._blocks}
         self._edits: dict[int, str] = {}
         self._edited: set[int] = set()
+        self.grants = Grants(parts, proposal.message, token, self._asked, self._record)
 
     async def decide(self) -> list[Ruling]:
         """Return the rulings in order, up to and with the first block that may not run.
@@ -58,19 +65,72 @@ class RunApproval:
         while len(rulings) < len(self._blocks):
             rest = self._blocks[len(rulings) :]
             run = self._leading(rest)
-            rulings += await self._decide_run(run) if run else [await self._decide_denied(rest[0])]
+            if run:
+                rulings += await self._decide_run(run)
+            elif (need := self._need(rest[0])) is not None:
+                rulings.append(await self._decide_need(rest[0], need))
+            else:
+                rulings.append(await self._decide_denied(rest[0]))
             if not rulings[-1].approved:
                 break
         return rulings
 
     def _leading(self, blocks: Sequence[CodeBlock]) -> list[CodeBlock]:
-        """Return the blocks before the first denied one."""
+        """Return the blocks before the first that is denied or needs a grant."""
         leading: list[CodeBlock] = []
         for block in blocks:
-            if self._review(block).verdict == "deny":
+            if self._review(block).verdict == "deny" or self._need(block) is not None:
                 break
             leading.append(block)
         return leading
+
+    def _need(self, block: CodeBlock) -> Need | None:
+        return self.grants.need(block, self._review(block))
+
+    async def _decide_need(self, block: CodeBlock, need: Need) -> Ruling:
+        """Decide about a block that needs packages or a network: by questions of their own, then the rest of it."""
+        asks = [self.grants.ask_network] if need.network else []
+        if need.packages and not self.grants.allowed(need.packages):
+            asks.append(partial(self.grants.ask_packages, requirements=need.packages))
+        if asks and not self._parts.desk.human_at_runs:
+            return self._without_human([block], block)[0]
+        for ask in asks:
+            answer = await ask(block)
+            if answer.decision != "yes":
+                return self._refused(block, answer.text)
+        if asks and (need.settled or need.network):
+            ruling = self._approve(block, "human")
+        elif need.settled and not self._insists(block):
+            ruling = self._approve(block, self._by(block))
+        else:
+            ruling = (await self._decide_run([block]))[0]
+        return replace(ruling, packages=need.packages, network=need.network)
+
+    def _insists(self, block: CodeBlock) -> bool:
+        """Whether a human is to be asked whatever the verdict is."""
+        again = block.index in self._edited or block.digest in self._parts.state.ask_again
+        return again or (self._parts.desk.ask_policy == "always" and not self._parts.gate.is_standing(block.digest))
+
+    async def decide_missing(self, ruling: Ruling, missing: Missing) -> tuple[Ruling | None, str]:
+        """Decide about a block that stopped for want of a module: the ruling for running it once more, or why not."""
+        block, wanted = ruling.block, [missing.package]
+        allowed = self.grants.allowed(wanted)
+        if not allowed and not self._parts.desk.human_at_runs:
+            return None, (
+                f"The package {missing.package} would need a human's yes, and {self._nobody()}: do without it."
+            )
+        if not allowed:
+            answer = await self.grants.ask_packages(block, wanted, missing.module)
+            if answer.decision != "yes":
+                reason = f": {answer.text.strip()}" if answer.text.strip() else "."
+                return None, f"The human did not grant the package {missing.package}{reason} Do without it."
+        done = await self.grants.install(wanted)
+        if done.problem:
+            return None, f"{done.problem} Do without it."
+        if allowed:
+            # What has run already runs again by a human alone.
+            return None, f"The package {missing.package} is installed now: send the block again."
+        return replace(self._approve(block, "human"), network=ruling.network), f"{missing.package} was granted."
 
     async def _decide_run(self, blocks: list[CodeBlock]) -> list[Ruling]:
         """Approve what needs no human, ask about the rest. An edit starts the question anew."""
@@ -169,11 +229,14 @@ class RunApproval:
         if review.by == "nobody":
             self._parts.state.end("error", f"{review.reason} Nobody is there to decide instead.")
         before = [self._approve(block, self._by(block)) for block in blocks if block.index < first.index]
-        why = "--ask never is set" if self._parts.desk.ask is not None else "nobody is there to ask"
+        why = self._nobody()
         reason = f"It needs a human's yes, and {why}: {review.reason}"
         if first.digest in self._parts.state.ask_again:
             reason = f"Its last run was interrupted, so it needs a human's yes, and {why}."
         return [*before, Ruling(first, approved=False, denied=True, reason=reason)]
+
+    def _nobody(self) -> str:
+        return "--ask never is set" if self._parts.desk.ask is not None else "nobody is there to ask"
 
     def _approve(self, block: CodeBlock, by: By) -> Ruling:
         state, gate = self._parts.state, self._parts.gate

@@ -115,8 +115,8 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         self._left_out: frozenset[str] = frozenset()
         self._runs = 0
         self._made: set[str] = set()
-        image = {} if self.policy.image not in ("", image_name(self.policy.variant)) else packages()
-        self._shelf = Shelf(self.policy, image, variables, cache_dir())
+        ours = self.policy.image in ("", image_name(self.policy.variant))
+        self._shelf = Shelf(self.policy, packages() if ours else {}, variables, cache_dir())
 
     # -- Sandbox
 

@@ -68,10 +68,16 @@ def assemble(
             state=TaskState(),
             gate=Gate(box.info.policy, store.approval_log(opened)),
             sandbox=box,
-            review=CodeReview(client(REVIEWER), prompt(REVIEWER), network=box.info.network != "none"),
+            review=CodeReview(
+                client(REVIEWER),
+                prompt(REVIEWER),
+                network=box.info.network != "none",
+                forbid=policy.packages.forbid,
+            ),
             client=client,
             prompt=prompt,
             retries=settings.retries,
+            packages_allowed=policy.packages.allow,
         )
 
     return Conversation(

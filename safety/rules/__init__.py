@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from safety import notebook
 from safety.clock import Clock
 from safety.rules.rule import Rule
 from safety.verdicts import Finding, Verdict, worst
@@ -165,7 +166,13 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
     try:
         program = Program(code, MAX_STEPS >> (2 * level), limits.clock)
     except BrokenSyntaxError as error:
-        yield BROKEN.at(0, f"does not parse as Python: {error}")
+        cells = notebook.split(code)
+        if cells is None:
+            yield BROKEN.at(0, f"does not parse as Python: {error}")
+            return
+        plain, lines = cells
+        yield from _python(plain, level, limits, evaluated)
+        yield from _inner((inner.Inner("bash", text, line) for line, text in lines), level, limits)
         return
     for family in (
         files,
