@@ -123,6 +123,8 @@ def python(program: Program) -> Iterator[Finding]:
                     yield from _set(text, call.line, call.column)
         elif re.match(r"^os\.environb?\.(?:items|values|keys|__str__|__repr__)$", name):
             yield DUMP.at(call.line, "goes through all environment variables", call.column)
+        elif name in ("os.environ.clear", "os.clearenv"):
+            yield STEER.at(call.line, "takes all variables away from what it starts", call.column)
         elif name in ("os.unsetenv", "os.putenv", "os.environ.__setitem__"):
             for text in program.texts(call.argument(0)):
                 yield from _set(text, call.line, call.column)

@@ -228,6 +228,8 @@ def found_at(
             yield CHANGE.at(line, f"changes {shown}, outside the workspace (read-only in the sandbox)", column)
         else:
             yield READ.at(line, f"reads {shown}, outside the workspace", column)
+    elif deletes and re.match(rf"~/?(?:[^/]*/)?[^/]*{HOLE}", path):
+        yield ALL.at(line, "deletes what is in the home directory, one by one", column)
     elif deletes and path.rstrip("/") in ("~", "~/*", "~/.*", "/tmp", "/workspace", ".", "./*", "*", ".."):
         yield (ALL if path.startswith("~") else SWEEP).at(line, f"deletes everything in {shown}", column)
     if changes and not deletes and shadows(path):

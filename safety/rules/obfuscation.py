@@ -309,6 +309,9 @@ def _insides(program: Program) -> Iterator[Finding]:
             node.attr in _INSIDES and node.attr not in ("__getattribute__", "__loader__", "tb_frame", "__closure__")
         ):
             yield INSIDES.at(node.lineno, f"reaches into the interpreter by {node.attr}", node.col_offset + 1)
+    for node in program.nodes(ast.Name):
+        if isinstance(node, ast.Name) and node.id == "__builtins__":
+            yield INSIDES.at(node.lineno, "reaches into the interpreter by __builtins__", node.col_offset + 1)
     for node in program.nodes(ast.Constant):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INSIDE_TEXT.search(node.value):
             yield INSIDES.at(node.lineno, "holds a text that reaches into the interpreter", node.col_offset + 1)

@@ -88,7 +88,8 @@ _DECIDES = re.compile(
 )
 _TRICK = (
     re.compile(
-        r"\b(?:account|card|mailbox|password)\b.{0,60}\b(?:suspend|lock|limit|expire|compromis|deactivat|block|unusual)",
+        r"\b(?:unusual|suspicious) (?:activity|sign-?in|login)\b"
+        r"|\b(?:account|card|mailbox|password)\b.{0,60}\b(?:suspend|lock|limit|expire|compromis|deactivat|block|unusual)",
         re.IGNORECASE | re.DOTALL,
     ),
     re.compile(
@@ -97,7 +98,8 @@ _TRICK = (
         re.IGNORECASE | re.DOTALL,
     ),
     re.compile(
-        r"\b(?:click|follow|open|visit)\b.{0,25}\b(?:link|here|below|attachment|button)\b", re.IGNORECASE | re.DOTALL
+        r"\b(?:click|follow|open|visit)(?:ing)?\b.{0,25}\b(?:link|here|below|attachment|button)\b",
+        re.IGNORECASE | re.DOTALL,
     ),
     re.compile(
         r"\b(?:you(?:'ve| have)? (?:won|been selected)|claim your|free (?:gift|iphone|money)|lottery"
@@ -142,7 +144,9 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
             re.search(r"group|person|people|applicant|candidate|user|population|demograph|ident", name, re.IGNORECASE)
             for name in names
         )
-        if (born or sex or named) and _DECIDES.search(_around(program, node, around)):
+        if born and any(_PEOPLE.match(word) for word in words):
+            yield BIAS.at(node.lineno, "makes something depend on race or faith", node.col_offset + 1)
+        elif (born or sex or named) and _DECIDES.search(_around(program, node, around)):
             yield BIAS.at(node.lineno, "makes a decision depend on sex, race, faith or the like", node.col_offset + 1)
     for node in program.nodes(ast.Dict):
         if isinstance(node, ast.Dict):
@@ -166,6 +170,11 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
 
 def _functions(program: Program) -> str:
     return " ".join(node.name for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef))
+
+
+_SHELL_GROUP = re.compile(
+    r"(?:==?|!=)\s*[\"']?(?:fe)?male\b|(?:==?|!=)\s*[\"']?(?:black|white|asian|hispanic|muslim|jewish)\b", re.IGNORECASE
+)
 
 
 def _name_of(side: ast.expr) -> str:
@@ -262,6 +271,10 @@ def _names_under(program: Program, node: ast.AST, at: ast.AST | None) -> str:
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
     looked: set[str] = set()
+    compared = _SHELL_GROUP.search(script.code)
+    if compared and _DECIDES.search(script.code[:20_000]):
+        line = script.code.count("\n", 0, compared.start()) + 1
+        yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like")
     for name, line, column in script.read_variables:
         if name in looked:
             continue

@@ -146,6 +146,8 @@ def _call(call: Call) -> Iterator[Finding]:
         yield DETACH.at(line, "leaves its session, to go on in the background", column)
     elif name.startswith(("frida.", "pwn.", "pymem.", "ptrace.", "lldb.")):
         yield TRACE.at(line, "attaches to other programs", column)
+    elif name == "pty.spawn":
+        yield UNKNOWN_COMMAND.at(line, "opens a shell for somebody to type into", column)
     elif RUNS.match(name):
         yield from _run(call)
 
@@ -198,14 +200,23 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
         yield DETACH.at(line, f"{name} lets it outlive the block", column)
     elif (name in ("gdb", "strace", "ltrace", "gcore") and command.has("-p", "--pid")) or name in ("gcore", "reptyr"):
         yield TRACE.at(line, f"{name} attaches to another program", column)
+    elif _elsewhere(script, name) or (name in ("source", ".") and command.args and _elsewhere(script, command.args[0])):
+        yield UNKNOWN_COMMAND.at(line, "runs a program that is not made here", column)
     elif name.startswith(HOLE) and name not in script.functions:
         yield UNKNOWN_COMMAND.at(line, "runs a command that is known only at run time", column)
     elif name == "eval" and (not command.args or HOLE in " ".join(command.args)):
         yield UNKNOWN_COMMAND.at(line, "evaluates text that is known only at run time", column)
     elif name in ("bash", "sh", "zsh", "dash") and "-c" in command.args:
         text = command.args[command.args.index("-c") + 1 :][:1]
-        if text and text[0].lstrip().startswith(HOLE):
+        if text and (text[0].lstrip().startswith(HOLE) or text[0].strip() == "{}"):
             yield UNKNOWN_COMMAND.at(line, "runs a command that is known only at run time", column)
+
+
+def _elsewhere(script: Script, path: str) -> bool:
+    """Whether a program lies in a scratch place and the script does not make it."""
+    if not path.startswith(("/tmp/", "~/", "/var/tmp/", "/dev/shm/")) or HOLE in path:
+        return False
+    return script.code.count(path.rsplit("/", 1)[-1]) < 2
 
 
 def _kill(command: Command) -> Iterator[Finding]:

@@ -295,6 +295,15 @@ def _may_leave(program: Program, call: ast.Call) -> bool:
 
 
 def _recursion(program: Program) -> Iterator[Finding]:
+    for made in program.nodes(ast.Assign):
+        if (
+            isinstance(made, ast.Assign)
+            and isinstance(made.value, ast.Lambda)
+            and isinstance(made.targets[0], ast.Name)
+        ):
+            name = made.targets[0].id
+            if name in _unconditional(made.value.body, False):
+                yield RECURSION.at(made.lineno, f"{name} calls itself without an end", made.col_offset + 1)
     functions = {node.name: node for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef)}
     edges: dict[str, set[str]] = {}
     for call in program.names.calls:
@@ -565,6 +574,8 @@ def _shell_huge(command: Command) -> Iterator[Finding]:
     ):
         if name == "yes" or any(arg in ("/dev/zero", "/dev/urandom", "/dev/random") for arg in command.args):
             yield HUGE.at(line, "writes without an end", column)
+    elif name in ("tail", "sort", "tac", "grep") and "/dev/zero" in command.args:
+        yield HUGE.at(line, "reads without an end", column)
     elif name in ("stress", "stress-ng", "memtester", "sysbench", "fio", "cpuburn"):
         yield HUGE.at(line, f"{name} wears the machine out", column)
     elif name in ("seq",) and any(arg.isdigit() and int(arg) >= 10**9 for arg in command.args if len(arg) < 30):

@@ -57,7 +57,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _BAD_SCRIPT = re.compile(
-    r"document\.cookie|\bon(?:error|load|mouseover|click|focus)\s*=\s*[\"']?\s*(?:alert|eval|fetch|window"
+    r"<!ENTITY\s+\S+\s+SYSTEM|<!ENTITY\s+\w+\s+[\"'](?:&\w+;){2}|document\.cookie|\bon(?:error|load|mouseover|click|focus)\s*=\s*[\"']?\s*(?:alert|eval|fetch|window"
     r"|document|prompt|confirm)|<\s*script[^>]*>\s*(?:alert|prompt|confirm|eval)\s*\("
     r"|javascript:\s*(?:alert|eval|document|window|fetch)",
     re.IGNORECASE,
@@ -67,11 +67,12 @@ _SENT = re.compile(
     r"|json)\b|cgi\.FieldStorage)"
 )
 _INJECTED = re.compile(
-    r"'\s*or\s+'?1'?\s*=\s*'?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users"
+    r"['\"]\s*or\s+['\"]?1['\"]?\s*=\s*['\"]?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users"
     r"|information_schema)|;\s*drop\s+table\b|'\s*;\s*--|\bor\s+1\s*=\s*1\b|=\s*'[^'\n]{0,60}'\s*(?:--|\#)"
     r"|xp_cmdshell|\bsleep\(\d+\)\s*--",
     re.IGNORECASE,
 )
+_OPEN_QUOTE = re.compile(r"\b(?:select|insert|update|delete)\b.*['\"]%?\s*$", re.IGNORECASE | re.DOTALL)
 _PLACE = re.compile(r"\b(?:select|insert|update|delete)\b.*'%?(?:%s|\{\w*\})", re.IGNORECASE | re.DOTALL)
 _QUERY_HOLE = re.compile(
     rf"\b(?:select|insert|update|delete)\b.*?(?:'[%\w\s]*{HOLE}|=\s*{HOLE}|\(\s*{HOLE}|,\s*{HOLE}|like\s+\S*{HOLE})",
@@ -135,6 +136,13 @@ def _pasted(program: Program, expr: ast.expr) -> bool:
             and isinstance(part.func.value, ast.Constant)
         ):
             if _PLACE.search(str(part.func.value.value)):
+                return True
+        elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
+            pieces = [
+                node.value for node in ast.walk(part) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            ]
+            names = any(isinstance(node, (ast.Name, ast.Subscript)) for node in ast.walk(part))
+            if names and any(_OPEN_QUOTE.search(piece) for piece in pieces):
                 return True
         elif isinstance(part, ast.JoinedStr):
             for before, hole in zip(part.values, part.values[1:], strict=False):

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from safety.rules import MAX_BYTES, review
 
-WORDS = """import os|def f(x):|while True:|lambda:|f'{|}'|exec(|eval(|open(|'/etc/passwd'|x|1|**|if |then|fi|do|done|for x in |$(|${|<<EOF|EOF|cat
-rm -rf |/|~|&&|eval |async |await |yield |match x:|class A:|@|self.a|base64.b64decode(|__import__(|é|sh"""
+WORDS = """import os|def f(x):|while True:|lambda:|f'{|}'|exec(|eval(|open(|'/etc/passwd'|x|1|**
+if |then|fi|do|done|for x in |$(|${|<<EOF|EOF|cat
+rm -rf |/|~|&&|eval |async |await |yield |match x:|class A:
+@|self.a|base64.b64decode(|__import__(|é|sh"""
 CHARACTERS = "()[]{}:;,.=+-*/%\"'`$#|&<>!\\\n\t \0\u202e\u200b\ud800"
 PIECES = st.sampled_from([*CHARACTERS, *WORDS.replace("\n", "|").split("|"), "\n    ", "| sh"])
 
