@@ -62,7 +62,7 @@ class SandboxInfo:
     """What a block may assume, for the banner and the generator's prompt."""
 
     runtime: str
-    """`docker (runc)`, `docker (runsc)`, `kernel`, `local` or `fake`."""
+    """`docker (runc)`, `docker (runsc), kernel`, `fake`; `local` or `local-kernel` begin a warning."""
     languages: tuple[str, ...]
     """Canonical names that can be run here."""
     packages: tuple[str, ...]

@@ -205,6 +205,11 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
                 run = BlockRun(box, host, policy, self._runs, on_output)
                 left = await self._send_changes(box, host)
                 notes = (file.note,) if file.note else ()
+                if policy.kernel and language.name == "python":
+                    notes = (
+                        *notes,
+                        "it ran with a network and so beside the kernel, whose variables it neither saw nor set",
+                    )
                 result = await run.run(language, code, file, cancellation_token, notes, left)
                 self._note_made(result)
                 return result

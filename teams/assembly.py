@@ -12,7 +12,7 @@ from agents.parts import Parts
 from agents.task_state import TaskState
 from safety.gate import Gate
 from sandbox.base import Sandbox
-from sandbox.executor import DockerExecutor
+from sandbox.choice import is_local, open_sandbox, refuse_unless_known, with_kernel
 from sandbox.policy import load_policy
 from sessions.questions import Ask
 from sessions.store import Store
@@ -48,9 +48,13 @@ def assemble(
     _check_agents(models, settings)
     choice = TeamModels(models, settings, listener.on_progress)
     policy = load_policy(settings.sandbox_file)
+    if settings.kernel:
+        policy = with_kernel(policy)
+    if sandbox is None and is_local(policy):
+        refuse_unless_known(policy, settings.i_know)
     opened = store.create(model=choice.label) if session is None else store.open(session)
     work_dir = settings.work_dir or settings.data_dir / "work" / opened
-    box = sandbox if sandbox is not None else DockerExecutor(policy=policy, environ=settings.environ, work_dir=work_dir)
+    box = sandbox or open_sandbox(policy, work_dir=work_dir, environ=settings.environ, i_know=settings.i_know)
     store.set_work_dir(opened, str(work_dir))
     prompt = partial(_reader, settings, box)
     for name in ("code_generator", REVIEWER):

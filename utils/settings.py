@@ -41,6 +41,10 @@ class Settings(BaseModel):
     """The user's own work directory; none: a fresh folder for the session."""
     files: tuple[Path, ...] = ()
     """Files and directories to copy into the workspace."""
+    kernel: bool = False
+    """Python blocks share one IPython kernel, whatever sandbox.yaml says."""
+    i_know: bool = False
+    """The user knows that the sandbox is none, where sandbox.yaml says `runtime: local` or `local-kernel`."""
     data_dir: Path
     """Where sessions and work directories are kept."""
     store_mb: int = Field(default=4096, ge=1, le=1_000_000)

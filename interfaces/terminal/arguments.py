@@ -28,6 +28,8 @@ A team of agents writes, reviews, runs code in Docker. You keep the last word.
       --max-tokens N, --max-cost X   what a session may use (0: no limit)
       --work-dir DIR    work in this folder, not in a fresh one
       --files PATH...   files and folders that the code may read
+      --kernel          Python blocks share variables, as in a notebook
+      --i-know          run code on this machine: `runtime: local` is no sandbox
       --data-dir DIR    where sessions are kept
       --log-file FILE   write a log, a JSON object a line
       --models-file FILE, --sandbox-file FILE, --prompts-dir DIR   your own
@@ -153,6 +155,8 @@ def _add_settings(parser: argparse.ArgumentParser, *, after: bool) -> None:
     add("--max-cost", type=_amount)
     add("--work-dir", type=_name)
     add("--files", dest=f"files{suffix}", type=_name, nargs="+", action="extend", default=[])
+    for flag in ("--kernel", "--i-know"):
+        add(flag, action="store_true")
     for flag in ("--data-dir", "--log-file", "--models-file", "--sandbox-file", "--prompts-dir"):
         add(flag, type=_name)
 

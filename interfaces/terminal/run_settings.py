@@ -16,7 +16,7 @@ from utils.settings import Settings
 PREFIX = "ROUNDTABLE_"
 """Of the variables that stand in for options: MODEL, ASK, DATA_DIR, LOG_FILE."""
 
-_PLAIN = ("model", "fallback", "ask", "retries", "max_turns", "max_tokens", "max_cost")
+_PLAIN = ("model", "fallback", "ask", "retries", "max_turns", "max_tokens", "max_cost", "kernel", "i_know")
 
 
 def make_settings(args: argparse.Namespace, environ: Mapping[str, str]) -> Settings:

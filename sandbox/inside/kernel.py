@@ -78,9 +78,8 @@ class Kernel:
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGINT)
         for pid, (state, parent) in _processes().items():
-            if pid != self.child.pid and parent == self.child.pid and state not in _DEAD:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            if parent == self.child.pid and state not in _DEAD:
+                _kill(pid)
 
     def thaw(self) -> None:
         """Let it go on."""
@@ -120,12 +119,9 @@ class Kernel:
             living = {pid for pid, (state, _) in _processes().items() if state not in _DEAD}
             if self.child.pid not in living:
                 return False
-            others = living - {self.child.pid}
+            others = [pid for pid in living if pid != self.child.pid and _kill(pid)]
             if not others and self._is_frozen():
                 return True
-            for pid in others:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
             time.sleep(0.0005)
         return False
 
@@ -150,6 +146,16 @@ class Kernel:
         """Close our ends of its pipes and socket."""
         self._ours.close()
         self.child.close()
+
+
+def _kill(pid: int) -> bool:
+    """Kill a process; False for one of another user, which no block can have started."""
+    with contextlib.suppress(ProcessLookupError):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except PermissionError:
+            return False
+    return True
 
 
 def _processes() -> dict[int, tuple[str, int]]:

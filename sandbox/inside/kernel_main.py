@@ -12,6 +12,7 @@ import importlib
 import io
 import json
 import os
+import runpy
 import select
 import signal
 import sys
@@ -20,6 +21,8 @@ from typing import Any
 from sandbox.inside.kernel_shell import Shell
 
 _CONTROL = 3
+_PACKAGES = "/packages/start/sitecustomize.py"
+"""What a Python that starts runs to find them; blocks cannot write there."""
 
 
 class Main:
@@ -34,6 +37,7 @@ class Main:
         self._standard = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in range(3)]
         self._received = b""
         self._number = 0
+        self._has_packages = os.path.exists(_PACKAGES)
         self._shell = Shell.make(directory)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.write(self._control, b"R")
@@ -51,12 +55,21 @@ class Main:
         while True:
             request = self._next()
             code = self._run(request["file"]) if "file" in request else self._reap()
+            self._end_without_descriptors(code)
             if os.getpid() != self._own_pid:
                 os._exit(code)  # a child that the block has forked comes to its end here, too
             try:
                 os.write(self._control, bytes([code]) + bytes.fromhex(request["token"]))
             except OSError:
                 os._exit(code)  # the block has closed it
+
+    def _end_without_descriptors(self, code: int) -> None:
+        """End where a block has used up all descriptors: no later one could run."""
+        try:
+            os.close(os.dup(self._control))
+        except OSError:
+            os.write(2, b"The kernel has no file descriptors left, and ends.\n")
+            os._exit(code)
 
     def _next(self) -> dict[str, Any]:
         while b"\n" not in self._received:
@@ -84,6 +97,7 @@ class Main:
         except OSError:
             os.chdir(self._directory)
         sys.argv[:] = [name]
+        self._add_packages()
         self._shell.user_ns["__file__"] = path
         importlib.invalidate_caches()
         error: BaseException | None = None
@@ -105,6 +119,12 @@ class Main:
             except (OSError, ValueError, AttributeError):
                 code = code or 120
         return code
+
+    def _add_packages(self) -> None:
+        """Find the packages that were granted since the kernel started, as a fresh interpreter would."""
+        if not self._has_packages and os.path.exists(_PACKAGES):
+            self._has_packages = True
+            runpy.run_path(_PACKAGES)
 
     def _set_streams(self) -> None:
         """Give the block the standard streams, whatever the one before did to them."""
