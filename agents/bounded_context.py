@@ -50,6 +50,8 @@ class BoundedContext(ChatCompletionContext, Component[BoundedContextConfig]):
         if isinstance(message, AssistantMessage):
             # Reasoning is for the screen: sent back it costs tokens, and some endpoints refuse it.
             message = AssistantMessage(content=message.content, source=message.source)
+        if isinstance(message.content, str):
+            message = message.model_copy(update={"content": sendable(message.content)})
         self._messages.append(message)
         self._trim()
 
@@ -128,6 +130,11 @@ class BoundedContext(ChatCompletionContext, Component[BoundedContextConfig]):
     @classmethod
     def _from_config(cls, config: BoundedContextConfig) -> Self:
         return cls(config)
+
+
+def sendable(text: str) -> str:
+    """The text with `?` for each lone surrogate, which no request can carry: it would spoil every later one too."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _size(message: LLMMessage) -> int:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from agents import run_report
 from agents.code_generator_agent import NAME as GENERATOR
+from agents.desk import linked
 from agents.grants import MAX_GRANTS
 from agents.live_output import LiveOutput
 from agents.messages import passing, say
@@ -159,7 +160,8 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
     ) -> ExecutionResult | None:
         """Run one approved block. None when the sandbox failed and a fresh one took its place."""
         desk, sandbox, block = self._parts.desk, self._parts.sandbox, ruling.block
-        await sandbox.start()
+        # Shielded: a start that is broken off could leave a container that nobody knows of.
+        await linked(asyncio.shield(sandbox.start()), token)
         taken = self._parts.gate.take(proposal.message, block.index, block.digest)
         output = LiveOutput(desk.emit, proposal.message, block.index)
         desk.progress(Step(NAME, "running", "started", detail=block.language))
@@ -169,8 +171,11 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
             )
         except SandboxError as error:
             output.flush()
-            await self._replace_sandbox(block, error, reports)
+            await self._replace_sandbox(block, error, token, reports)
             return None
+        except BaseException:
+            output.drop()
+            raise
         output.flush()
         desk.progress(Step(NAME, "running", "ended", duration_s=result.duration_s))
         desk.emit(_event(proposal.message, taken, result))
@@ -178,7 +183,9 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
             raise asyncio.CancelledError
         return result
 
-    async def _replace_sandbox(self, block: CodeBlock, error: SandboxError, reports: list[str]) -> None:
+    async def _replace_sandbox(
+        self, block: CodeBlock, error: SandboxError, token: CancellationToken, reports: list[str]
+    ) -> None:
         """Report the sandbox's own failure and start a fresh one. Raises when that fails, or fails again and again."""
         state = self._parts.state
         self._parts.desk.emit(ErrorEvent(source=NAME, kind=type(error).__name__, text=error.message, hint=error.hint))
@@ -187,7 +194,7 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
         state.outcome = "sandbox"
         if state.sandbox_failures > 1:
             raise error
-        await self._parts.sandbox.start()
+        await linked(asyncio.shield(self._parts.sandbox.start()), token)
         reports.append(
             f"The sandbox itself failed while block {block.index + 1} ({block.language}) ran: {error.message} This is "
             "no fault of the code. A fresh sandbox is ready; what the block did until then is lost."

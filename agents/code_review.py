@@ -13,6 +13,7 @@ from autogen_core import CancellationToken
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 from pydantic import BaseModel, Field
 
+from agents.bounded_context import sendable
 from safety import rules
 from safety.code_blocks import CodeBlock
 from safety.rules import forbidden
@@ -139,7 +140,7 @@ def as_data(blocks: Sequence[CodeBlock], by_rules: dict[int, BlockReview], task:
         parts.append(
             f'<code-{nonce} index="{block.index}" language="{block.language}">\n{block.code}\n</code-{nonce}>{note}'
         )
-    return "\n\n".join(parts)
+    return sendable("\n\n".join(parts))
 
 
 def _combined(by_rules: BlockReview, answers: Sequence[ModelVerdict]) -> BlockReview:

@@ -52,6 +52,13 @@ class LiveOutput:
         if self.failure is not None:
             raise self.failure
 
+    def drop(self) -> None:
+        """Send nothing more: nobody waits for it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._pieces = []
+
     def _due(self) -> None:
         self._timer = None
         if self._pieces:

@@ -204,7 +204,12 @@ class RunApproval:
     def _review(self, block: CodeBlock) -> BlockReview:
         review = self._parts.state.review_of(block.index)
         if review is not None and review.digest == block.digest:
-            return review
+            if self._parts.state.policy == self._parts.sandbox.info.policy:
+                return review
+            # What the sandbox permits was changed before a resume: an `allow` may rest on what it forbade.
+            reason = "sandbox.yaml was changed after this block was judged."
+            changed = {"verdict": "ask", "reason": reason, "by": "nobody"}
+            return review if review.verdict == "deny" else review.model_copy(update=changed)
         return BlockReview(
             index=block.index,
             language=block.language,

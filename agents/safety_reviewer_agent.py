@@ -58,7 +58,7 @@ class SafetyReviewerAgent(AssistantAgent):
         review, event = await self._parts.review.judge(
             proposal.message, proposal.to_run, task=state.task, feedback=state.feedback, token=token
         )
-        state.review = review
+        state.review, state.policy = review, self._parts.sandbox.info.policy
         desk.progress(Step(NAME, "reviewing", "ended", duration_s=event.duration_s))
         desk.emit(event)
         yield Response(chat_message=say(NAME, _account(review), "review"))

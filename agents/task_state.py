@@ -87,6 +87,8 @@ class TaskState(BaseModel):
     """The human's latest words in this task."""
     proposal: Proposal | None = None
     review: Review | None = None
+    policy: str = ""
+    """Digest of the sandbox policy that the review was made under."""
     outcome: Outcome = ""
     stop: StopReason | None = None
     stop_text: str = ""

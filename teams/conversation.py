@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ from sessions.events import (
 )
 from sessions.questions import Ask
 from sessions.workspace import Workspace
+from teams.begun_runs import ask_again, task_state
 from teams.sandbox_start import SandboxStart
 from teams.turn import TurnCancelledError, TurnRunner
 from teams.wiring import ConversationInfo, Wiring
@@ -34,6 +36,9 @@ _LEFT_TO_THE_STORE = {"text", "code", "output", "thought", "blocks", "findings",
 
 TURN_TRIES = 3
 """Times that a turn is tried whose stream broke off."""
+
+CLOSE_WAIT_S = 5.0
+"""How long closing waits for a task that it has cancelled, seconds."""
 
 
 class Conversation:
@@ -51,6 +56,8 @@ class Conversation:
         self._start = SandboxStart(wiring.sandbox, wiring.files, wiring.listener, self._restore_workspace)
         self._workspace: Workspace | None = None
         self._cancelled = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._closed = False
 
     @property
@@ -128,6 +135,9 @@ class Conversation:
         self._closed = True
         self.cancel()
         try:
+            # A task that is being stopped still has its end to tell, and may be starting the sandbox.
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), CLOSE_WAIT_S)
             await self._start.settle()
             await self._wiring.sandbox.stop()
         finally:
@@ -151,6 +161,13 @@ class Conversation:
     async def _drive(self, task: str | None, *, again: bool = False) -> StopEvent:
         started, before, self._blocks_run = time.monotonic(), self.usage, 0
         self._cancelled.clear()
+        self._idle.clear()
+        try:
+            return await self._to_its_end(task, again, started, before)
+        finally:
+            self._idle.set()
+
+    async def _to_its_end(self, task: str | None, again: bool, started: float, before: Usage) -> StopEvent:
         try:
             if task is not None and not again:
                 self.emit(TaskEvent(source="user", text=task, model=self._wiring.models.label))
@@ -196,6 +213,8 @@ class Conversation:
         """Run one turn, again where that helps: a stream that broke off, a request too long, a model that is down."""
         tries = 0
         while True:
+            if self._cancelled.is_set():
+                raise TurnCancelledError
             try:
                 ran = self._blocks_run
                 await self._turns.run(task)
@@ -215,6 +234,7 @@ class Conversation:
             except RoundtableError as error:
                 if isinstance(error, StoreError) or not self._fall_back(error):
                     raise
+            ask_again(self._wiring.store, self.session, self._turns.state)
 
     def _save(self) -> None:
         if self._turns.state is not None:
@@ -260,18 +280,16 @@ class Conversation:
         return ""
 
     def _report_interrupted(self) -> None:
-        """Say which runs broke off: each needs a human's approval now. What stopped the task stops it no more."""
-        runs = self._wiring.store.interrupted(self.session).runs
-        for run in runs:
+        """Say which runs broke off. What stopped the task stops it no more."""
+        broken = {(run.index, run.digest) for run in self._wiring.store.interrupted(self.session).runs}
+        for run in ask_again(self._wiring.store, self.session, self._turns.state):
+            what = "was interrupted" if (run.index, run.digest) in broken else "had ended, but its turn had not"
             self._notice(
                 "interrupted",
-                f"The run of block {run.index + 1} ({run.digest[:6]}) was interrupted. It is not run again by itself.",
+                f"The run of block {run.index + 1} ({run.digest[:6]}) {what}. It is not run again by itself.",
             )
-        digests = tuple(run.digest for run in runs)
         if self._turns.state is not None:
-            task = self._turns.state["agent_states"]["code_executor"]["agent_state"]["task"]
-            task["stop"] = None
-            task["ask_again"] = list(dict.fromkeys((*task["ask_again"], *digests)))
+            task_state(self._turns.state)["stop"] = None
 
     def _notice(self, kind: str, text: str) -> None:
         self.emit(NoticeEvent(source="program", kind=kind, text=text))

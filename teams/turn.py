@@ -15,7 +15,7 @@ from agents.parts import Parts
 from sessions.events import BlockInfo, MessageEvent, Usage
 from sessions.progress import Delta, Step
 from teams.software_development_team import SoftwareDevelopmentTeam
-from utils.errors import ModelError, RoundtableError
+from utils.errors import RoundtableError
 from utils.thinking import Kind, ThinkSplitter
 
 MANAGER = "RoundRobinGroupChatManager"
@@ -101,7 +101,7 @@ class TurnRunner:
             self.discard()
             if token.is_cancelled():
                 raise TurnCancelledError from None
-            raise failure or _told(error) from error
+            raise _told(failure or error) from error
         finally:
             self._token = None
 
@@ -170,8 +170,11 @@ class _TurnListener:
 
 
 def _told(error: Exception) -> Exception:
-    """Make an error that can be told of an exception that only AutoGen has seen."""
-    if isinstance(error, RoundtableError):
+    """Make an error that can be told of any exception: not the model's, so that no other model tries the turn anew.
+
+    A broken assertion stays what it is: a fault of the program, not of its surroundings.
+    """
+    if isinstance(error, RoundtableError | AssertionError):
         return error
-    line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ModelError(f"An agent failed: {line}")
+    line = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+    return RoundtableError(f"An agent failed ({type(error).__name__}): {line}")
