@@ -175,11 +175,10 @@ def test_a_name_with_control_characters_is_shown_not_obeyed(tmp_path: Path) -> N
 
 
 def test_a_missing_package_is_named(tmp_path: Path) -> None:
-    (tmp_path / "dotenv.py").write_text("raise ModuleNotFoundError('gone', name='dotenv')")
-    (tmp_path / ".env").write_text("A=1\n")
+    (tmp_path / "platformdirs.py").write_text("raise ModuleNotFoundError('gone', name='platformdirs')")
     done = run(["-t", "x"], tmp_path, PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
-    assert "package dotenv is missing: pip install -r requirements.txt" in one_line(done.stderr)
+    assert "package platformdirs is missing: pip install -r requirements.txt" in one_line(done.stderr)
 
 
 def test_what_was_not_expected_is_one_line_and_its_details_are_kept_without_secrets(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_where_it_cannot_be_kept_is_said(tmp_path: Path) -> None:
 
 
 def test_the_real_environment_stands_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("interfaces.terminal.environment.ROOT_FILE", tmp_path / ".env")
     (tmp_path / ".env").write_text("RT_A=file\nRT_B=file\nRT_EMPTY=\nRT_RAW=a${RT_A}b\n")
     environ = read_environment({"RT_A": "real"})
     assert (environ["RT_A"], environ["RT_B"], environ["RT_RAW"]) == ("real", "file", "a${RT_A}b")
@@ -185,7 +185,7 @@ def test_the_real_environment_stands_over_the_file(tmp_path: Path, monkeypatch: 
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("interfaces.terminal.environment.ROOT_FILE", tmp_path / ".env")
     (tmp_path / ".env").write_bytes(b"A=\xff\xfe\n")
     with pytest.raises(ConfigurationError, match=r"\.env cannot be read"):
         read_environment({})

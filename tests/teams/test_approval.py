@@ -333,7 +333,7 @@ async def test_case_48_a_coding_cookie_is_denied(tmp_path: Path) -> None:
         assert t.ran == []
 
 
-@pytest.mark.parametrize("code", ["def broken(:\n", "x = 1\n" * 10_000], ids=["syntax", "over 48 KB"])
+@pytest.mark.parametrize("code", ["def broken(:\n", f"x = '{50_000 * 'a'}'\n"], ids=["syntax", "over 48 KB"])
 async def test_case_50_what_cannot_be_analysed_is_asked_at_best(tmp_path: Path, code: str) -> None:
     async with table(tmp_path, [python(code), DONE], answers=[NO]) as t:
         await t.conversation.run("x")

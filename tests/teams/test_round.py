@@ -230,7 +230,7 @@ async def test_the_stop_says_what_was_used(tmp_path: Path) -> None:
 async def test_a_model_for_an_agent_that_there_is_not_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.teams.table.MODELS", "agents: {nobody: other}\n" + MODELS)
+    monkeypatch.setattr("tests.teams.table.MODELS", "agents: {{nobody: other}}\n" + MODELS)
     with pytest.raises(ConfigurationError, match="no agent 'nobody'"):
         async with table(tmp_path, []):
             pass

@@ -145,9 +145,12 @@ class Typist:
         self._console = console
 
     async def task(self, prompt: str, hint: str = "") -> str:
-        return self._next("task")
+        return self._at(prompt)
 
     async def answer(self, prompt: str) -> str:
+        return self._at(prompt)
+
+    def _at(self, prompt: str) -> str:
         return self._next(next(kind for kind, begin in PROMPTS.items() if prompt.startswith(begin)))
 
     def _next(self, kind: str) -> str:
