@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from safety.python_values import HOLE, MAX_ITEMS, MAX_TEXT, UNKNOWN, Ref, Table, Value, as_text, is_known, ref, words
+from safety.shell_folding import ansi_c
 
 _TEXT_METHODS = words(
     "lower upper strip lstrip rstrip replace join format split rsplit encode decode title capitalize "
@@ -87,7 +88,6 @@ _CODECS: set[str] = {
     "base64_codec",
     "ascii",
     "latin-1",
-    "unicode_escape",
 }
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "chr": chr,
@@ -181,6 +181,9 @@ def method(receiver: Value, name: str, arguments: tuple[Value, ...], keywords: d
         if name in ("format", "format_map"):
             return _format(receiver, arguments, keywords)
         plain = [_plain(argument) for argument in arguments]
+        if name == "decode" and plain and str(plain[0]).replace("-", "_") in ("unicode_escape", "raw_unicode_escape"):
+            # Python's own decoder warns of what it does not know.
+            return ansi_c(as_text(receiver))
         if any(isinstance(argument, int) and argument > 4096 for argument in plain):
             return None
         if name == "replace" and len(receiver) * max(1, len(plain[1])) > MAX_TEXT * 16:

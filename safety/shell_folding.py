@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import gzip
 import re
 import zlib
@@ -35,6 +34,8 @@ VARIABLES = {
     "$": "%0",
 }
 _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+_C_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|.)", re.DOTALL)
+_C_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n')
 _DEFAULT = re.compile(r"^:?[-=+](.*)$", re.DOTALL)
 _ENDLESS = re.compile(
@@ -55,11 +56,18 @@ def unescape_quoted(text: str) -> str:
 
 
 def ansi_c(text: str) -> str:
-    """The inside of `$'...'`."""
-    try:
-        return codecs.decode(text.replace(r"\e", r"\x1b"), "unicode_escape")
-    except (UnicodeDecodeError, ValueError):
-        return text
+    """The inside of `$'...'`, or of a text with the escapes of C."""
+    return _C_ESCAPE.sub(_c_character, text) if "\\" in text else text
+
+
+def _c_character(found: re.Match[str]) -> str:
+    body = found[1]
+    if body[0] in "xuU":
+        code = int(body[1:], 16)
+        return chr(code) if code < 0x110000 else HOLE
+    if body[0] in "01234567":
+        return chr(int(body, 8) & 0xFF)
+    return _C_LETTERS.get(body, body)
 
 
 def braces(word: str) -> list[str]:

@@ -203,7 +203,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
     from safety.rules import (
         credentials,
         environment,
-        files,
+        files_shell,
         host,
         inner,
         network,
@@ -212,7 +212,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         people,
         persistence,
         processes,
-        resources,
+        resources_shell,
         web,
     )
     from safety.shell_script import MAX_STEPS, Script
@@ -221,7 +221,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
     if script.broken:
         yield BROKEN.at(0, "does not parse as a shell script")
     for family in (
-        files,
+        files_shell,
         network,
         processes,
         persistence,
@@ -229,7 +229,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         environment,
         packages,
         obfuscation,
-        resources,
+        resources_shell,
         host,
         web,
         people,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from safety.paths import Place, is_outside, place
 from safety.python_program import Call, Program
 from safety.python_values import HOLE, Ref, as_text, words
 from safety.rules.rule import Rule
-from safety.shell_script import Command, Script
 from safety.verdicts import Finding
 
 READ = Rule(
@@ -244,11 +243,12 @@ def python(program: Program) -> Iterator[Finding]:
             flagged.add(call.line)
             yield finding
     yield from _mentions(program, flagged)
-    yield from _filename(program.code)
+    yield from filename(program.code)
     yield from _encrypts(program)
 
 
-def _filename(code: str) -> Iterator[Finding]:
+def filename(code: str) -> Iterator[Finding]:
+    """The finding of a first line that names the block's file after a module."""
     found = _FILENAME.match(code)
     if found and shadows(found[1]):
         yield SHADOW.at(1, f"is saved as {found[1]}, which Python would import in place of a module")
@@ -385,157 +385,3 @@ def _encrypts(program: Program) -> Iterator[Finding]:
     for call in program.calls:
         if writes and call.name.endswith(".encrypt"):
             yield TREE.at(call.line, "encrypts the files of a tree in place", call.column)
-
-
-_SHELL_READERS = words(
-    "cat ls ll dir less more head tail grep egrep fgrep rg find fd file stat wc sort uniq cut awk gawk "
-    "sed strings od xxd hexdump diff cmp cp scp rsync tar zip gzip bzip2 xz 7z base64 md5sum sha1sum "
-    "sha256sum source . tree du nl tac rev cd pushd python python3 bash sh perl ruby node view vi vim "
-    "nano ln mv readlink realpath locate getfacl lsattr tee dd curl wget sqlite3 mysql openssl gpg jq "
-    "split paste join comm column fold readarray mapfile getent basename dirname test [ [[ install unzip "
-    "gunzip zcat bzcat xzcat zgrep iconv pr expand fmt look cpio ar nm objdump readelf"
-)
-_SHELL_CHANGERS = words(
-    "rm rmdir unlink mv chmod chown chgrp chattr touch mkdir truncate tee shred install setfacl mkfifo "
-    "mknod wipe srm rename trash ln patch unzip"
-)
-_LAST_CHANGES = frozenset(["cp", "scp", "rsync", "ln", "install", "mv"])
-_PURE_SHELL = frozenset(["basename", "dirname", "test", "[", "[[", "echo", "printf"])
-
-
-def shell(script: Script) -> Iterator[Finding]:
-    """Findings in a shell script."""
-    yield from _filename(script.code)
-    for command in script.commands:
-        yield from _redirects(command)
-        if command.name in _SHELL_READERS or command.name in _SHELL_CHANGERS:
-            yield from _command(command)
-        elif command.name not in ("echo", "printf", "export", "alias"):
-            yield from _other(command)
-        yield from _devices(command)
-        if command.name in ("echo", "printf"):
-            yield from _spread((word, command.line, command.column) for word in command.args)
-        elif command.name in ("chown", "chgrp"):
-            yield MODE.at(command.line, f"{command.name} gives a file to somebody else (it needs root)", command.column)
-    yield from _spread(script.spread)
-
-
-def _spread(words: Iterable[tuple[str, int, int]]) -> Iterator[Finding]:
-    """Patterns that the shell itself looks up outside the workspace."""
-    for word, line, column in words:
-        if (
-            word.startswith(("/", "~", ".."))
-            and any(char in word for char in "*?[")
-            and " " not in word
-            and is_outside(word)
-        ):
-            yield READ.at(line, f"lists {word[:80]}, outside the workspace", column)
-
-
-def _redirects(command: Command) -> Iterator[Finding]:
-    for operator, target in command.redirects:
-        if ">" in operator and not (target.isdigit() or target == "-"):
-            if target.startswith("/dev/tcp") or target.startswith("/dev/udp"):
-                continue
-            yield from found_at(target, True, command.line, command.column)
-        elif operator == "<":
-            yield from found_at(target, False, command.line, command.column)
-
-
-def _command(command: Command) -> Iterator[Finding]:
-    name = command.name
-    words = list(command.words)
-    if name in ("find",):
-        words = list(_roots_of_find(command.args))
-    elif (
-        name in ("grep", "egrep", "fgrep", "rg", "awk", "gawk", "sed", "tr", "jq", "perl")
-        and words
-        and not command.has("-e", "-f")
-    ):
-        words = words[1:]
-    elif name == "dd":
-        words = []
-    options = [arg.split("=", 1)[1] for arg in command.args if arg.startswith("--") and "=" in arg]
-    options += [arg[1:] for arg in command.args if arg.startswith("@/") or arg.startswith("@~")]
-    deletes = name in ("rm", "rmdir", "unlink", "shred", "wipe", "srm") or (
-        name == "find" and "-delete" in command.args
-    )
-    for count, word in enumerate([*words, *options]):
-        if "://" in word and not word.startswith("file://"):
-            continue
-        last = count == len(words) - 1
-        if name == "ln" and not last and is_outside(word):
-            yield LINK.at(command.line, f"makes a link to {word[:80]}, outside the workspace", command.column)
-            continue
-        changes = (
-            deletes
-            or (name in _SHELL_CHANGERS and name not in ("ln", "install"))
-            or (name in _LAST_CHANGES and last and len(words) > 1)
-        )
-        changes = changes or (name == "sed" and command.has("-i"))
-        yield from found_at(word, changes, command.line, command.column, deletes=deletes, looks=name in _PURE_SHELL)
-        if deletes and word.startswith("/tmp") is False and word in ("*", "./*", ".", "$PWD"):
-            continue
-        if (name in ("tar", "zip", "rsync", "cp", "scp", "7z") and word.rstrip("/") in ("~", "/tmp") and not last) or (
-            name in ("tar", "zip", "7z") and word.rstrip("/*") == "~"
-        ):
-            yield SWEEP.at(command.line, "packs or copies the whole home directory", command.column)
-    if (
-        name == "chmod"
-        and words
-        and re.search(r"^[0-7]?[0-7]{2}[2367]$|^[2467][0-7]{3}$|[ugao]*\+[rwxXt]*s|^(?:o|a|ugo|go)?[+=]r?w", words[0])
-        and words[0] != "+w"
-    ):
-        yield MODE.at(command.line, f"gives permissions {words[0]} to a file", command.column)
-
-
-def _roots_of_find(args: tuple[str, ...]) -> Iterator[str]:
-    """The roots that `find` starts from."""
-    for arg in args:
-        if arg in ("-L", "-H", "-P"):
-            continue
-        if arg.startswith(("-", "(", "!", "\\")):
-            return
-        yield arg
-
-
-def _other(command: Command) -> Iterator[Finding]:
-    for word in (command.name, *command.args):
-        word = word.lstrip("@")
-        if word.startswith("-") and "=" in word:
-            word = word.split("=", 1)[1]
-        if (
-            word[:1] in ("/", "~", ".")
-            and len(word) < 300
-            and " " not in word
-            and place(word) in ("secret", "engine", "startup", "system")
-        ):
-            yield from found_at(word, False, command.line, command.column)
-
-
-def _devices(command: Command) -> Iterator[Finding]:
-    if command.name == "dd":
-        for arg in command.args:
-            key, _, value = arg.partition("=")
-            if key == "of" and value.startswith("/dev/") and place(value) != "harmless":
-                yield DEVICE.at(command.line, f"writes over {value}", command.column)
-            elif key in ("if", "of"):
-                yield from found_at(value, key == "of", command.line, command.column)
-    elif command.name.startswith("mkfs") or command.name in (
-        "shred",
-        "wipefs",
-        "fdisk",
-        "parted",
-        "mkswap",
-        "wipe",
-        "srm",
-        "sfdisk",
-        "badblocks",
-        "hdparm",
-    ):
-        yield DEVICE.at(command.line, f"{command.name} destroys what is stored", command.column)
-    elif any(
-        ">" in operator and re.match(r"/dev/(?:sd|hd|nvme|vd|mmcblk|mem)", target)
-        for operator, target in command.redirects
-    ):
-        yield DEVICE.at(command.line, "writes over a disk", command.column)

@@ -74,8 +74,6 @@ def _worth_reading(code: str) -> str:
 def _config() -> BanditConfig:
     from bandit.core.config import BanditConfig
 
-    # bandit warns on its loggers of what it cannot name; the verdict carries all that matters.
-    logging.getLogger("bandit").setLevel(logging.CRITICAL)
     return BanditConfig()
 
 
@@ -89,6 +87,9 @@ def python(code: str, clock: Clock) -> Iterator[Finding]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # Neither may write to the log of whoever asks: the verdict carries all that matters.
+        for name in ("bandit", "stevedore"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         from bandit.core.manager import BanditManager  # type: ignore[import-untyped]  # as above
 
         config = _config()
