@@ -63,6 +63,7 @@ class Screen:
         self._review: ReviewEvent | None = None
         self._held: list[RenderableType] | None = None
         self._after_gap = True
+        self._told = ""
 
     # -- showing -------------------------------------------------------------------------------------------------
 
@@ -186,6 +187,7 @@ class Screen:
             self.print(mark(one_line(event.text), "notice"))
         elif isinstance(event, ErrorEvent):
             self._end_words()
+            self._told = f"{event.text} {event.hint}".strip()
             self.print(error_line(event.text, event.hint))
         elif isinstance(event, StopEvent):
             self._on_stop(event)
@@ -264,7 +266,7 @@ class Screen:
         self._end_output()
         self.status.clear()
         self._end_round()
-        self.print(*summary(event))
+        self.print(*summary(event, self._told))
 
     # -- ends ----------------------------------------------------------------------------------------------------
 

@@ -27,11 +27,11 @@ _STOPS = {
 }
 
 
-def summary(event: StopEvent) -> list[RenderableType]:
-    """The end of a task: why, what it took, where the files are."""
+def summary(event: StopEvent, told: str = "") -> list[RenderableType]:
+    """The end of a task: why, what it took, where the files are. `told` is the error that the screen shows already."""
     words, style = _STOPS[event.reason]
     first = Text(words, style=style)
-    if event.text and event.reason in ("stuck", "limit", "error"):
+    if event.text and event.text != told and event.reason in ("stuck", "limit", "error"):
         first.append(f": {one_line(event.text)}", style="default")
     usage = event.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
