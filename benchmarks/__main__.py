@@ -9,6 +9,7 @@ from benchmarks.rows import Row, table, write
 
 GROUPS = {
     "sandbox": "benchmarks.sandbox",
+    "kernel": "benchmarks.kernel",
     "crowd": "benchmarks.sandbox_crowd",
     "output": "benchmarks.sandbox_output",
     "turns": "benchmarks.turns",

@@ -9,7 +9,7 @@ from autogen_core import CancellationToken
 from autogen_core.code_executor import CodeBlock
 
 from benchmarks import peers
-from benchmarks.rows import Row, compare, median, not_measured
+from benchmarks.rows import Row, compare, median
 from sandbox import DockerExecutor
 
 TIMES = 16
@@ -27,8 +27,6 @@ async def _measure() -> list[Row]:
         *await _blocks(),
         *await _warm_blocks(),
         *await _start_and_stop(),
-        not_measured("kernel block / Jupyter in Docker", "<= 0.3", "there is no kernel yet"),
-        not_measured("kernel start / Jupyter in Docker", "<= 0.3", "there is no kernel yet"),
     ]
 
 

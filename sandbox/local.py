@@ -232,7 +232,8 @@ class _Notebook:
         # Its own limit would leave the cell running: here the kernel is interrupted first.
         executor = JupyterCodeExecutor(timeout=self._timeout_s + _NEVER_S, output_dir=self._work_dir)
         # As its `start` does, but in the work directory, and without the kernel's log in the user's terminal.
-        client = NotebookClient(nb=new_notebook(), timeout=self._timeout_s + _NEVER_S, allow_errors=True)
+        notebook = new_notebook()  # type: ignore[no-untyped-call]  # nbformat is partly typed
+        client = NotebookClient(nb=notebook, timeout=self._timeout_s + _NEVER_S, allow_errors=True)
         context = client.async_setup_kernel(cwd=str(self._work_dir.resolve()), stderr=subprocess.DEVNULL)
         try:
             await context.__aenter__()
@@ -244,6 +245,7 @@ class _Notebook:
 
     async def run(self, language: table.Language, code: str, file: BlockFile, token: CancellationToken) -> Ran:
         from autogen_ext.code_executors._common import silence_pip
+        from jupyter_core.utils import ensure_async
 
         assert self._executor is not None
         if silence_pip(code, language.name) != code:
@@ -259,7 +261,7 @@ class _Notebook:
             what = _CANCELLED if token.is_cancelled() else _TIMED_OUT
             client = self._executor._client
             if client is not None and client.km is not None:
-                await client.km.interrupt_kernel()
+                await ensure_async(client.km.interrupt_kernel())
             await asyncio.wait({work}, timeout=_CANCEL_GRACE_S)
         if work.done() and work.exception() is None:
             result = work.result()

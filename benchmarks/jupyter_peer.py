@@ -1,0 +1,105 @@
+"""AutoGen's Jupyter executor in Docker, on our image with a Jupyter kernel gateway in it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import platform
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from utils.docker_utils import image_name
+from utils.wheels import platforms, python_with_pip
+
+if TYPE_CHECKING:
+    from autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor
+
+NAME = "AutoGen 0.7.5 Jupyter in Docker"
+_GATEWAY = "jupyter-kernel-gateway==3.0.1"
+_DOCKERFILE = """\
+FROM {image}
+USER root
+COPY wheels /wheels
+RUN python3 -m pip install -q --no-index --find-links /wheels {gateway} && rm -r /wheels
+USER 1000:1000
+ENV TOKEN=UNSET
+CMD exec python3 -m jupyter kernelgateway --KernelGatewayApp.ip=0.0.0.0 --KernelGatewayApp.port=8888 \\
+    --KernelGatewayApp.auth_token="$TOKEN" --JupyterApp.answer_yes=true --JupyterWebsocketPersonality.list_kernels=true
+EXPOSE 8888
+"""
+"""What AutoGen's own Dockerfile adds to its base image."""
+_READY_S = 60.0
+
+
+class NoPeerError(Exception):
+    """It cannot be had on this machine; the message says why."""
+
+
+def image() -> str:
+    """Name of the image, built where it is missing. Raises `NoPeerError`."""
+    recipe = _DOCKERFILE.format(image=image_name(), gateway=_GATEWAY)
+    name = f"roundtable-bench-jupyter:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
+    if subprocess.run(["docker", "image", "inspect", name], capture_output=True, check=False).returncode == 0:
+        return name
+    with TemporaryDirectory() as scratch:
+        fetch = [python_with_pip(Path(scratch)), "-m", "pip", "download", "-q", "--only-binary=:all:"]
+        fetch += [
+            "--implementation=cp",
+            f"--python-version={_python()}",
+            "--dest",
+            f"{scratch}/context/wheels",
+            _GATEWAY,
+        ]
+        _run([*fetch, *(f"--platform={name}" for name in platforms(platform.machine()))], "its wheels")
+        Path(scratch, "context", "Dockerfile").write_text(recipe)
+        _run(["docker", "build", "-q", "-t", name, f"{scratch}/context"], "its image")
+    return name
+
+
+def _python() -> str:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    command = ["docker", "run", "--rm", "--network=none", image_name(), "python3", "-c", code]
+    return _run(command, "the version of the image's Python").strip()
+
+
+def _run(command: list[str], what: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+        raise NoPeerError(f"{what} could not be had: {last[:200]}")
+    return done.stdout
+
+
+@asynccontextmanager
+async def executor(name: str) -> AsyncIterator[DockerJupyterCodeExecutor]:
+    """A started executor; its container is killed at the end. Raises `NoPeerError`."""
+    try:
+        from autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor, DockerJupyterServer
+    except ImportError as error:
+        raise NoPeerError(f"{error.name} is missing: pip install 'autogen-ext[docker-jupyter-executor]'") from error
+    server = DockerJupyterServer(custom_image_name=name, stop_container=False)
+    try:
+        with TemporaryDirectory() as directory:
+            box = DockerJupyterCodeExecutor(server, output_dir=Path(directory))
+            await _start(box)
+            yield box
+            await box.stop()
+    finally:
+        _run(["docker", "rm", "-f", str(server._container_id)], "its end")
+
+
+async def _start(box: DockerJupyterCodeExecutor) -> None:
+    """Its `start` fails while the gateway is not up yet, so it is called until it is."""
+    deadline = time.monotonic() + _READY_S
+    while True:
+        try:
+            return await box.start()
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise NoPeerError(f"its gateway does not answer: {error}") from error
+            await asyncio.sleep(0.05)
