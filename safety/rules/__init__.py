@@ -131,16 +131,16 @@ def _findings(language: str, code: str) -> Iterator[Finding]:
     from safety.rules import reviewer
     from safety.visible import hidden_findings
 
+    limits = _Limits()
     yield from reviewer.text(code)
     yield from hidden_findings(code, language)
     if language == "python":
         from safety.rules import known
 
-        limits = _Limits()
         yield from _python(code, 0, limits)
         yield from known.python(code, limits.clock)
     elif language in ("bash", "sh"):
-        yield from _shell(code, 0, _Limits())
+        yield from _shell(code, 0, limits)
     else:
         yield LANGUAGE.at(0, f"{language}: not analysed")
 
