@@ -138,7 +138,7 @@ class Grants:
         question = Question(
             id=uuid.uuid4().hex,
             kind="package",
-            text=" ".join([what, *warnings, permits]),
+            text=" ".join([*warnings, what, permits]),
             source=SOURCE,
             message=self._message,
             blocks=(self._asked(block),),

@@ -15,7 +15,12 @@ from interfaces.terminal.verdicts import findings_table, headline
 from safety.visible import far_away
 from sessions.questions import AskedBlock, Question
 
-_TITLES = {"run": "may this run?", "override": "run what was denied?"}
+_TITLES = {
+    "run": "may this run?",
+    "override": "run what was denied?",
+    "package": "install packages?",
+    "network": "run this with a network?",
+}
 
 
 def view(question: Question) -> list[RenderableType]:

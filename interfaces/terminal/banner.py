@@ -71,6 +71,8 @@ def banner(info: Info, *, demo: bool, human: bool) -> list[RenderableType]:
     title.append("  agents that write, review and run code", style="faint not bold")
     parts: list[RenderableType] = [Text(DEMO_LINE, style="bold yellow")] if demo else []
     parts += [title, Trimmed(grid)]
+    if info.sandbox.network == "full":
+        parts.append(mark("every block has a network: it reaches whatever this machine reaches", "deny"))
     if info.sandbox.runtime.startswith("local"):
         parts.append(mark(one_line(info.sandbox.runtime), "deny"))
     for name in info.edited_prompts:

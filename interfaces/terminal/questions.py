@@ -114,9 +114,12 @@ class Asker:
             answers.append(await self._yes_or_no(f"run block {block.index + 1}? y, n reason › "))
         return Answer("each", each=tuple(answers))
 
-    async def _yes_or_no(self, prompt: str) -> Answer:
+    async def _yes_or_no(self, prompt: str, question: Question | None = None) -> Answer:
         while True:
             word, rest = _split(await self._line(prompt))
+            if question is not None and word in ("v", "view"):
+                await self._page(question)
+                continue
             if word in _YES and not rest:
                 return Answer("yes")
             if word in _NO:
@@ -189,10 +192,9 @@ class Asker:
     # -- the others ----------------------------------------------------------------------------------------------
 
     async def _grant(self, question: Question) -> Answer:
-        self._show(rule(f"{question.kind}?", "ask"), Text(one_line(question.text), style="bold"))
-        for block in question.blocks:
-            self._show(*reasons(block))
-        return await self._yes_or_no("y, n reason › ")
+        """A yes runs the blocks, too: so they are shown as at a run question."""
+        self._show(*view(question))
+        return await self._yes_or_no("y, n reason, v › ", question)
 
     async def _words(self, question: Question) -> Answer:
         for block in question.blocks:

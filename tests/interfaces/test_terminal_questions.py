@@ -201,6 +201,7 @@ async def test_a_grant_is_a_yes_or_a_no(kind: QuestionKind) -> None:
     answer, out = await put(question(kind=kind), "", "maybe", "y")
     assert answer == Answer("yes")
     assert out.count("y or n, please.") == 2
+    assert "print(1)" in out  # a yes runs the block, too
 
 
 @pytest.mark.parametrize("kind", ["feedback", "stuck"])
