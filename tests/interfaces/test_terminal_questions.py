@@ -198,10 +198,10 @@ async def test_the_digest_overrides_after_the_whole_code() -> None:
 
 @pytest.mark.parametrize("kind", ["package", "network"])
 async def test_a_grant_is_a_yes_or_a_no(kind: QuestionKind) -> None:
-    answer, out = await put(question(kind=kind), "", "maybe", "y")
+    answer, out = await put(question(block(), kind=kind), "", "maybe", "v", "y")
     assert answer == Answer("yes")
     assert out.count("y or n, please.") == 2
-    assert "print(1)" in out  # a yes runs the block, too
+    assert out.count("print(1)") == 2  # a yes runs the block, too
 
 
 @pytest.mark.parametrize("kind", ["feedback", "stuck"])
