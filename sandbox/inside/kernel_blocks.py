@@ -59,7 +59,7 @@ class KernelBlocks:
         why = "" if status is not None else end
         if why:
             kernel.interrupt()
-            status, end = watch(kernel.child, time.monotonic() + INTERRUPT_S, _NO_RUN)
+            status, end = watch(kernel.child, time.monotonic() + INTERRUPT_S[why], _NO_RUN)
         lost = ""
         if status is None:
             status, lost = signal.SIGKILL, "the block did not react to its interrupt"

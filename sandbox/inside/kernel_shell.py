@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import TracebackType
 from typing import Any, ClassVar, NoReturn
 
 from IPython.core.displayhook import DisplayHook
@@ -87,8 +88,12 @@ class Shell(InteractiveShell):
         return raw_cell
 
     def showtraceback(self, *arguments: Any, **options: Any) -> None:
-        """Show an error, but for `sys.exit`, which is none."""
-        if sys.exc_info()[0] is not SystemExit:
+        """Show an error, but for `sys.exit`, which is none, and in one line an interrupt, which must end soon."""
+        kind, _, trace = sys.exc_info()
+        if kind is KeyboardInterrupt:
+            lines = [frame.tb_lineno for frame in _frames(trace) if frame.tb_frame.f_globals is self.user_ns]
+            sys.stderr.write(f"KeyboardInterrupt in line {lines[0]}\n" if lines else "KeyboardInterrupt\n")
+        elif kind is not SystemExit:
             super().showtraceback(*arguments, **options)
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
@@ -106,6 +111,12 @@ class Shell(InteractiveShell):
             self._pictures.flush()
         error: BaseException | None = result.error_before_exec or result.error_in_exec
         return error
+
+
+def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
 
 
 def _leave(code: object = None) -> NoReturn:

@@ -15,13 +15,16 @@ from autogen_core import CancellationToken
 from sandbox.base import Sandbox
 from sandbox.executor import DockerExecutor
 from sandbox.fake import FakeSandbox, Scripted, ScriptError
-from tests.sandbox.box import SMALL, run
+from tests.sandbox.box import SMALL, policy, run
 from utils.errors import SandboxError
 
 Make = Callable[..., Sandbox]
 
 
-@pytest_asyncio.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
+REAL = [pytest.param(name, marks=pytest.mark.docker) for name in ("docker", "kernel")]
+
+
+@pytest_asyncio.fixture(params=["fake", *REAL])
 async def make(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Make]:
     made: list[Sandbox] = []
 
@@ -30,7 +33,8 @@ async def make(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         if request.param == "fake":
             made.append(FakeSandbox(script, work_dir=work_dir, policy=SMALL))
         else:
-            made.append(DockerExecutor(policy=SMALL, work_dir=work_dir))
+            used = policy(kernel=True) if request.param == "kernel" else SMALL
+            made.append(DockerExecutor(policy=used, work_dir=work_dir))
         return made[-1]
 
     yield build
@@ -44,8 +48,8 @@ async def test_info_and_languages_are_known_before_the_start(make: Make) -> None
     assert box.info.languages[:3] == ("python", "bash", "sh")
     assert (box.languages["py"], box.languages["shell"], box.languages["js"]) == ("python", "bash", "javascript")
     assert set(box.languages.values()) == set(box.info.languages)
-    assert (box.info.network, box.info.timeout_s, box.info.state) == ("none", SMALL.timeout_s, False)
-    assert box.info.policy == SMALL.digest
+    assert (box.info.network, box.info.timeout_s) == ("none", SMALL.timeout_s)
+    assert box.info.policy == policy(kernel=box.info.state).digest
     assert box.info.limits["memory"] == "256 MiB"
     assert "numpy" in box.info.packages
 
