@@ -129,7 +129,8 @@ def variables(sandbox: Sandbox) -> dict[str, str]:
         "timeout": f"{info.timeout_s} s",
         "limits": "; ".join(f"{name}: {value}" for name, value in info.limits.items()),
         "state": (
-            "Python blocks share one interpreter: variables stay from block to block."
+            "Python blocks share one IPython kernel: variables stay from block to block, the value of a block's last "
+            "line is shown, open plots come back as PNG files."
             if info.state
             else "Each block is a fresh process: variables do not stay from block to block, files do."
         ),
