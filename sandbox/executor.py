@@ -195,6 +195,8 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         if file.refusal:
             return ExecutionResult(exit_code=1, output=file.refusal, duration_s=0.0, notes=(file.refusal,))
         async with self._lock:
+            if cancellation_token.is_cancelled():
+                return ExecutionResult(exit_code=130, output="", duration_s=0.0, cancelled=True)
             await self._start()
             assert self._host is not None
             host = self._host.beside()
@@ -276,6 +278,8 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         if file.refusal:
             return ExecutionResult(exit_code=1, output=file.refusal, duration_s=0.0, notes=(file.refusal,))
         async with self._lock:
+            if cancellation_token.is_cancelled():  # perhaps because the sandbox was stopped: it is not started again
+                return ExecutionResult(exit_code=130, output="", duration_s=0.0, cancelled=True)
             await self._start()
             box, host = self._box, self._host
             assert box is not None
@@ -314,7 +318,8 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
     async def _discard(self, why: str) -> None:
         """Remove a container that cannot be trusted any more; the next block gets a fresh one."""
         box, self._box = self._box, None
-        self._notes.append(f"a fresh sandbox was started: {why}")
+        gone = ", and the kernel's variables are gone" if self.policy.kernel else ""
+        self._notes.append(f"a fresh sandbox was started{gone}: {why}")
         if self._host is not None:
             self._host.abandon()
         if box is not None:

@@ -82,6 +82,8 @@ class WorkDir:
             room -= status.st_size
             found[name] = _signature(status)
         new = [name for name, signature in found.items() if self._inside.get(name) != signature]
+        # What the user has changed is the user's from then on: no block deletes it here.
+        self._ours.difference_update(name for name in new if name in self._inside)
         gone = [name for name in self._inside if name not in found]
         self._inside = found
         return new, gone, left
@@ -128,7 +130,8 @@ class WorkDir:
 
     def _begin(self, name: str) -> _Incoming:
         parts = name.split("/")
-        if any(part in ("", ".", "..") or "\0" in part for part in parts) or name.startswith("."):
+        # Hidden ones never come, at any depth: a `.git` with hooks of its own would run on the host.
+        if any(not part or part.startswith(".") or "\0" in part for part in parts):
             raise OSError(errno.EINVAL, "not a name below the work directory")
         folder = self._folder(parts[:-1], create=True)
         try:

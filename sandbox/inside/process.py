@@ -170,12 +170,10 @@ def restrict(limits: Limits, block_filter: seccomp.Filter) -> None:
 
 
 def kill_alone(pid: int) -> bool:
-    """Kill this process without waiting for its end, if there is no other one beside it; `sweep` must follow."""
-    others = {name for name in os.listdir("/proc") if name.isdigit()} - {"1", str(pid)}
-    if others:
-        return False
+    """Kill this process without waiting for its end; says whether no other one is beside it. `sweep` must follow."""
+    # Killed before the others are looked for: from here on it can start none.
     os.kill(pid, signal.SIGKILL)
-    return True
+    return not {name for name in os.listdir("/proc") if name.isdigit()} - {"1", str(pid)}
 
 
 def sweep() -> dict[int, int]:

@@ -41,8 +41,10 @@ class Warm:
 
     def kill(self) -> None:
         """End it, with every process that it may have started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.child.pid, signal.SIGKILL)
+        # By itself too: it may not have come to make the group yet, and would be waited for in vain.
+        for kill in (os.kill, os.killpg):
+            with contextlib.suppress(ProcessLookupError):
+                kill(self.child.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.child.pid, 0)
         self._ours.close()
