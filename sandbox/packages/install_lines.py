@@ -69,6 +69,8 @@ def _command(name: str, args: list[str]) -> Iterator[tuple[str, bool]]:
         name, args = "pip", args[1:]
     if not re.fullmatch(r"pip[\d.]*", name) or "install" not in args:
         return
-    for arg in [arg for arg in args if arg != "install"]:
-        if not _FLAG.fullmatch(arg):
-            yield arg, requirement(arg) is not None
+    words = [arg for arg in args if arg != "install" and not _FLAG.fullmatch(arg)]
+    # An option may be about the word that follows it: where one is not known, none of the words is.
+    known = not any(word.startswith("-") for word in words)
+    for word in words:
+        yield word, known and requirement(word) is not None
