@@ -148,9 +148,12 @@ def _combined(by_rules: BlockReview, answers: Sequence[ModelVerdict]) -> BlockRe
         return _unreviewed(by_rules, "The safety reviewer's model gave no verdict for this block.")
     verdict = worst([by_rules.verdict, *(answer.verdict for answer in answers)])
     strictest = next((answer for answer in answers if answer.verdict == verdict), None)
-    if strictest is None or (by_rules.verdict == verdict and verdict != "allow"):
+    if strictest is None:
         return by_rules
     reason = strictest.reason.strip() or f"The reviewer's model says {verdict} and gives no reason."
+    if by_rules.verdict == verdict and verdict != "allow":
+        # Both doubt it: a grant of what the rules saw does not settle what the model saw.
+        reason = f"{by_rules.reason} The reviewer: {reason}"
     return by_rules.model_copy(update={"verdict": verdict, "reason": reason, "by": "model"})
 
 

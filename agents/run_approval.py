@@ -100,7 +100,7 @@ class RunApproval:
                 return self._refused(block, answer.text)
         if asks and (need.settled or need.network):
             ruling = self._approve(block, "human")
-        elif need.settled and not self._insists(block):
+        elif need.settled and self._review(block).by == "rules" and not self._insists(block):
             ruling = self._approve(block, self._by(block))
         else:
             ruling = (await self._decide_run([block]))[0]
@@ -114,6 +114,9 @@ class RunApproval:
     async def decide_missing(self, ruling: Ruling, missing: Missing) -> tuple[Ruling | None, str]:
         """Decide about a block that stopped for want of a module: the ruling for running it once more, or why not."""
         block, wanted = ruling.block, [missing.package]
+        if self._review(block).verdict == "deny":
+            # The override was for one run; a yes to a package is none for another.
+            return None, f"The package {missing.package} is not installed for code that was denied: do without it."
         allowed = self.grants.allowed(wanted)
         if not allowed and not self._parts.desk.human_at_runs:
             return None, (

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.executor import DockerExecutor
 from sandbox.fake import FakeSandbox, Scripted
 from sandbox.policy import load_policy
-from sessions.events import ApprovalEvent, NoticeEvent
-from sessions.questions import Answer
+from sessions.events import ApprovalEvent, ExecutionEvent, NoticeEvent
+from sessions.questions import Answer, Question
+from tests.sandbox.wheelhouse import Wheelhouse
 from tests.scripted_server import Reply
 from tests.teams import table as table_module
 from tests.teams.table import APPROVE, NO, YES, failed, ok, python, table, words
@@ -281,3 +283,86 @@ async def test_without_network_nobody_is_asked_for_one(tmp_path: Path, seat: Sea
     async with table(tmp_path, [FETCH, DONE], answers=[YES]) as t:
         await t.conversation.run("x")
         assert (t.ran, t.recorder.asked) == ([], [])
+
+
+async def test_what_the_reviewers_model_doubts_is_asked_though_the_packages_are_there(
+    tmp_path: Path, seat: Seat
+) -> None:
+    pip = "```bash\npip install -q numpy\ncat *.csv > all.txt\n```\n"
+    doubt = Reply(verdict="ask", reason="It gathers every table.")
+    async with table(tmp_path, [pip, doubt, DONE], answers=[NO]) as t:
+        await t.conversation.run("x")
+        assert (t.ran, t.recorder.asked) == ([], ["run"])
+        assert "It gathers every table." in t.recorder.questions[0].blocks[0].reason
+
+
+async def test_a_package_is_no_way_to_run_denied_code_once_more(tmp_path: Path, seat: Seat) -> None:
+    def override(question: Question) -> Answer:
+        return Answer("yes", confirm=question.blocks[0].digest[:6], shown_whole=True)
+
+    deny = Reply(verdict="deny", reason="No business here.")
+    answers: list[Answer | Callable[[Question], Answer]] = [override, APPROVE, APPROVE]
+    async with table(tmp_path, [COWSAY, deny, DONE], ask="always", results=[MISSING, ok()], answers=answers) as t:
+        await t.conversation.run("x")
+        assert (len(t.ran), t.recorder.asked[:2], t.sandbox.installed) == (1, ["override", "feedback"], [])
+
+
+# -- on the real sandbox
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Path]]:
+    """Put the Docker sandbox in the fake's place, with one wheel in its registry; returns the settings."""
+    house = Wheelhouse(tmp_path / "house")
+    house.wheel("cowsay", {"cowsay.py": "cow = 'moo from a wheel'\n"}, "6.1")
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setattr("sandbox.executor.cache_dir", lambda: tmp_path / "cache")
+
+    def sandbox_yaml(text: str) -> dict[str, Path]:
+        file = tmp_path / "sandbox.yaml"
+        file.write_text(text)
+        policy = load_policy(file)
+
+        def made(results: list[Scripted], *, work_dir: Path) -> DockerExecutor:
+            return DockerExecutor(policy=policy, environ=house.environ, work_dir=work_dir)
+
+        monkeypatch.setattr(table_module, "FakeSandbox", made)
+        return {"sandbox_file": file}
+
+    return sandbox_yaml
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    ("message", "by"),
+    [
+        (COWSAY, ["policy", "human"]),
+        (PIP + COWSAY, ["human", "policy"]),
+        (python("%pip install cowsay\nimport cowsay\nprint(cowsay.cow)"), ["human"]),
+    ],
+    ids=["missing module", "pip line in another block", "pip line of a notebook"],
+)
+async def test_a_package_comes_after_one_question(
+    tmp_path: Path, real: Callable[[str], dict[str, Path]], message: str, by: list[str]
+) -> None:
+    settings = real("network: none\n")
+    async with table(tmp_path, [message, DONE], answers=[YES], **settings) as t:  # type: ignore[arg-type]  # a setting
+        stop = await t.conversation.run("x")
+        assert (stop.reason, t.recorder.asked) == ("stopped", ["package"])
+        last = t.recorder.of(ExecutionEvent)[-1]
+        assert (last.exit_code, "moo from a wheel" in last.output) == (0, True)
+        assert [event.by for event in t.recorder.of(ApprovalEvent)] == by
+
+
+@pytest.mark.docker
+async def test_a_granted_network_is_there_for_that_block_alone(
+    tmp_path: Path, real: Callable[[str], dict[str, Path]]
+) -> None:
+    settings = real("network: ask\n")
+    interfaces = "print([name for _, name in socket.if_nameindex()])"
+    asked = python(f"import socket\n{interfaces}\nsocket.create_server(('', 0)).close()")
+    plain = python(f"import socket\n{interfaces}")
+    async with table(tmp_path, [asked, plain, DONE], answers=[YES], **settings) as t:  # type: ignore[arg-type]  # a setting
+        await t.conversation.run("x")
+        assert t.recorder.asked == ["network"]
+        assert [event.output for event in t.recorder.of(ExecutionEvent)] == ["['lo', 'eth0']\n", "['lo']\n"]
