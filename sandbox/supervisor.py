@@ -193,6 +193,8 @@ class Supervisor:
         left: list[tuple[str, str]] = self._refused
         self._refused = []
         name = self._place(fields, code, notes)
+        if self._kernel is not None and fields["language"] != "python":
+            self._kernel.pause()
         words = {"{file}": name, "{build}": _BUILD}
         warm = self._take_warm(name if fields["language"] == "python" else "")
         ended = Ended(0)

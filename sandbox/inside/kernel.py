@@ -32,6 +32,8 @@ class Kernel:
         theirs.close()
         self.child.end = os.dup(self._ours.fileno())
         self.ready = False
+        self._world = world
+        self._env = dict(world.env)
         self._used = False
         self._token = b""
 
@@ -60,7 +62,12 @@ class Kernel:
     def ask(self, name: str = "") -> None:
         """Let it run a block's file; without one, reap its children. Raises `OSError` where it is gone."""
         self._token = os.urandom(_TOKEN_BYTES)
-        request = {"token": self._token.hex(), **({"file": name} if name else {})}
+        request: dict[str, object] = {"token": self._token.hex()}
+        if name:
+            # What a grant has changed since; the rest may be as a block has set it.
+            changed = {word: value for word, value in self._world.env.items() if self._env.get(word) != value}
+            self._env.update(changed)
+            request.update(file=name, env=changed)
         self._used = self._used or bool(name)
         self.thaw()
         self._ours.sendall(json.dumps(request).encode() + b"\n")
@@ -88,6 +95,10 @@ class Kernel:
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.child.pid, number)
+
+    def pause(self) -> None:
+        """Let nothing go on in it, as long as a block runs elsewhere."""
+        self._signal(signal.SIGSTOP)
 
     def idle(self) -> None:
         """Let it import ahead, as long as no block's threads are in it."""

@@ -38,6 +38,11 @@ class KernelBlocks:
         self._kernel.idle()
         return self._kernel
 
+    def pause(self) -> None:
+        """Stop the kernel for a block of another language: its imports would take what is the block's."""
+        if self._kernel is not None:
+            self._kernel.pause()
+
     def run(
         self, name: str, run: int, timeout_s: float, notes: list[str], watch: Watch, drain: Drain
     ) -> tuple[int, str]:

@@ -55,6 +55,7 @@ class Main:
         """Do what is asked for until the socket ends."""
         while True:
             request = self._next()
+            os.environ.update(request.get("env", {}))
             code = self._run(request["file"]) if "file" in request else self._reap()
             self._end_without_descriptors(code)
             if os.getpid() != self._own_pid:
@@ -128,6 +129,9 @@ class Main:
         if not self._has_packages and os.path.exists(_PACKAGES):
             self._has_packages = True
             runpy.run_path(_PACKAGES)
+            # For pip and other programs that a block starts.
+            os.environ["PYTHONPATH"] = os.path.dirname(_PACKAGES)
+            os.environ["PATH"] += ":/packages/bin"
 
     def _set_streams(self) -> None:
         """Give the block the standard streams, whatever the one before did to them."""

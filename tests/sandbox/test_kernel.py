@@ -13,6 +13,7 @@ from sandbox.executor import DockerExecutor
 from tests.sandbox import box as boxes
 from tests.sandbox.box import run
 from tests.sandbox.test_cases_processes import ATTACKS
+from tests.sandbox.wheelhouse import Wheelhouse
 from utils.errors import SandboxError
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module")]
@@ -204,7 +205,7 @@ async def test_standard_input_is_at_its_end(code: str, box: DockerExecutor) -> N
 
 
 async def test_output_is_capped(box: DockerExecutor) -> None:
-    result = await run(box, "for number in range(200_000): print(number)")
+    result = await run(box, "print('\\n'.join(map(str, range(200_000))))")
     assert result.truncated
     assert result.output.startswith("0\n1\n2\n")
     assert result.output.endswith("199998\n199999\n")
@@ -329,3 +330,30 @@ async def test_the_kernel_is_as_hard_as_a_block_and_listens_nowhere(box: DockerE
         "[]",
         "[]",
     ]
+
+
+async def test_a_package_is_granted_to_a_running_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = Wheelhouse(tmp_path / "house")
+    house.wheel("rt_hello", {"rt_hello/__init__.py": "word = 'hello'"})
+    monkeypatch.setattr("sandbox.executor.cache_dir", lambda: tmp_path)
+    async with DockerExecutor(policy=KERNEL, environ=house.environ, work_dir=tmp_path / "work") as own:
+        assert "ModuleNotFoundError" in (await run(own, "kept = 1\nimport rt_hello")).output
+        granted = await own.install(["rt_hello"], cancellation_token=CancellationToken())
+        assert granted.problem == ""
+        assert (await run(own, "import rt_hello\nprint(rt_hello.word, kept)")).output == "hello 1\n"
+        child = "import subprocess, sys\n_ = subprocess.run([sys.executable, '-c', 'import rt_hello; print(1)'])"
+        assert (await run(own, child)).output == "1\n"
+        # A fresh one finds it, too.
+        assert (await run(own, "import os; os._exit(0)")).notes == (f"{GONE}it ended with the block",)
+        assert (await run(own, "import rt_hello\nprint(rt_hello.word)")).output == "hello\n"
+
+
+async def test_a_block_with_a_network_runs_beside_the_kernel(tmp_path: Path) -> None:
+    policy = boxes.policy(kernel=True, network="ask")
+    async with DockerExecutor(policy=policy, work_dir=tmp_path) as own:
+        await run(own, "kept = 1")
+        code = "import os; print(len(os.listdir('/sys/class/net')) > 1, 'kept' in globals())"
+        granted = await own.run("python", code, cancellation_token=CancellationToken(), network=True)
+        assert granted.output == "True False\n"
+        assert any("beside the kernel" in note for note in granted.notes)
+        assert (await run(own, "print(os.listdir('/sys/class/net') if 'os' in globals() else kept)")).output == "1\n"
