@@ -12,7 +12,7 @@ from tests.scripted_server import ScriptedServer
 pytestmark = pytest.mark.docker
 
 COUNT = "I count.\n\n```python\nimport time\nfor n in range(600):\n    print(n, flush=True)\n    time.sleep(0.1)\n```\n"
-INSTALL = "I need a package.\n\n```bash\npip install cowsay\n```\n"
+ENVIRONMENT = "I look around.\n\n```bash\nenv\n```\n"
 PRINT = "I print.\n\n```python\nprint('edited', 6 * 7)\n```\n"
 
 
@@ -42,7 +42,7 @@ def test_ctrl_c_stops_a_running_block_and_the_conversation_goes_on(tmp_path: Pat
 
 
 def test_a_refusal_with_a_reason_reaches_the_generator(tmp_path: Path) -> None:
-    with ScriptedServer([INSTALL, PRINT, "Done.\n\nSTOP"]) as server:
+    with ScriptedServer([ENVIRONMENT, PRINT, "Done.\n\nSTOP"]) as server:
         with program(server, tmp_path, "-t", "say something") as terminal:
             terminal.wait("run? ›", timeout=60)
             terminal.enter("n print it plainly")
@@ -58,7 +58,7 @@ def test_an_edit_is_reviewed_shown_and_asked_again(tmp_path: Path) -> None:
     editor.chmod(0o700)
     data = tmp_path / "data"
     with (
-        ScriptedServer([INSTALL, "Done.\n\nSTOP"]) as server,
+        ScriptedServer([ENVIRONMENT, "Done.\n\nSTOP"]) as server,
         program(server, data, "-t", "say something", VISUAL=str(editor)) as terminal,
     ):
         terminal.wait("run? ›", timeout=60)
