@@ -1,6 +1,8 @@
 # Everything from a fresh checkout: `make run`. On Windows without make: the commands of the targets, in WSL 2.
 PYTHON ?= python3
 VENV := .venv/bin/python
+# Half of the tests wait for a container or a terminal most of the time.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .PHONY: help run test lint bench soak fuzz image image-full setup environment lock clean stop-engine
 
@@ -19,7 +21,7 @@ run: setup
 	@if [ -t 0 ]; then $(VENV) main.py; else $(VENV) main.py --demo; fi
 
 test: setup
-	$(VENV) -m pytest -n auto
+	$(VENV) -m pytest -n $(WORKERS)
 
 lint: environment
 	$(VENV) -m ruff check .

@@ -76,7 +76,8 @@ def _make(venv: Path) -> None:
 def _install(python: Path, lock: Path) -> None:
     """Install by uv where it is there and gets everything, else by pip."""
     uv = shutil.which("uv")
-    if uv and _succeeds(uv, "pip", "install", "--python", str(python), "-r", str(lock)):
+    # Compiled as pip does it: where Python is told to write no bytecode, each start would compile everything anew.
+    if uv and _succeeds(uv, "pip", "install", "--compile-bytecode", "--python", str(python), "-r", str(lock)):
         return
     if not _succeeds(str(python), "-m", "pip", "--version"):
         run(str(python), "-m", "ensurepip", "--upgrade")
