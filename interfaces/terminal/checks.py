@@ -109,8 +109,12 @@ async def check_sandbox(policy: SandboxPolicy, settings: Settings) -> Finding:
     """Whether a sandbox starts, is inside what sandbox.yaml promises, and runs a block."""
     from autogen_core import CancellationToken
 
+    from sandbox.choice import is_local
     from sandbox.executor import DockerExecutor
 
+    if is_local(policy):
+        text = f"runtime: {policy.runtime} in {settings.sandbox_file} is NO SANDBOX: nothing is limited. Remove the line."
+        return Finding("limits", False, text)
     box = DockerExecutor(policy=policy, environ=settings.environ)
     try:
         # The start itself compares every limit, seen from inside, with sandbox.yaml, and fails where one differs.
