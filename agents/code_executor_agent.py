@@ -26,7 +26,7 @@ from agents.run_approval import Ruling, RunApproval
 from agents.task_state import Proposal, TaskState
 from safety.code_blocks import CodeBlock
 from sandbox.base import ExecutionResult
-from sessions.events import ErrorEvent, ExecutionEvent, FileInfo
+from sessions.events import ErrorEvent, ExecutionEvent, FileInfo, NoticeEvent
 from sessions.progress import Step
 from utils.errors import NotApprovedError, SandboxError
 
@@ -128,6 +128,8 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
         self, approval: RunApproval, proposal: Proposal, ruling: Ruling, token: CancellationToken, reports: list[str]
     ) -> ExecutionResult | None:
         """Run a block, and once more for each package that it lacks and is granted. None as `_run_block`."""
+        for text in approval.untold(ruling.block):
+            self._parts.desk.emit(NoticeEvent(source=NAME, kind="workspace", text=text))
         for grants_left in reversed(range(MAX_GRANTS + 1)):
             result = await self._run_block(proposal, ruling, token, reports)
             if result is None:

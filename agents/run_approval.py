@@ -15,7 +15,7 @@ from agents.grants import Grants, Missing, Need
 from agents.parts import Parts
 from agents.task_state import Block, Proposal
 from safety.code_blocks import CodeBlock
-from safety.verdicts import BlockReview, Review
+from safety.verdicts import BlockReview, Finding, Review
 from sessions.events import AnswerEvent, ApprovalEvent
 from sessions.questions import Answer, AskedBlock, Decision, Question
 
@@ -54,6 +54,7 @@ class RunApproval:
         self._originals = {block.index: block.code for block in self._blocks}
         self._edits: dict[int, str] = {}
         self._edited: set[int] = set()
+        self._told: set[tuple[str, str]] = set()
         self.grants = Grants(parts, proposal.message, token, self._asked, self._record)
 
     async def decide(self) -> list[Ruling]:
@@ -331,6 +332,8 @@ class RunApproval:
 
     def _asked(self, block: CodeBlock) -> AskedBlock:
         review = self._review(block)
+        warned = [Finding(rule="workspace.changed", verdict="ask", message=text) for text in self._warnings(block)]
+        self._told.update((block.digest, finding.message) for finding in warned)
         return AskedBlock(
             index=block.index,
             language=block.language,
@@ -338,9 +341,16 @@ class RunApproval:
             digest=block.digest,
             verdict=review.verdict,
             reason=review.reason,
-            findings=tuple(finding.model_dump() for finding in review.findings),
+            findings=tuple(finding.model_dump() for finding in (*review.findings, *warned)),
             previous=self._parts.state.approved.get(block.language, ""),
         )
+
+    def _warnings(self, block: CodeBlock) -> tuple[str, ...]:
+        return self._parts.sandbox.warnings(block.language, block.code)
+
+    def untold(self, block: CodeBlock) -> tuple[str, ...]:
+        """What a human should know of the block and its surroundings as of now, and no question has said."""
+        return tuple(text for text in self._warnings(block) if (block.digest, text) not in self._told)
 
     def _one_each(self, answer: Answer, asked: Sequence[CodeBlock]) -> dict[int, Answer]:
         """Spread an answer over the asked blocks. What is not clearly a yes is a no."""

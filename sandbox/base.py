@@ -117,6 +117,10 @@ class Sandbox(Protocol):
         """
         ...
 
+    def warnings(self, language: str, code: str) -> tuple[str, ...]:
+        """What a human should know before this block runs: refused and shadowing names, imports of changed files."""
+        ...
+
     def lacks(self, requirements: Sequence[str]) -> tuple[str, ...]:
         """Those of the requirements (`rich>=13`) that no package here meets."""
         ...

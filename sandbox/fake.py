@@ -70,6 +70,8 @@ class FakeSandbox:
         self._files = WorkDir(work_dir, Limits(self._policy.files_in_mib * MIB, self._policy.files_in))
         self._names = table.in_image(self._policy.variant)
         self._started = False
+        self.warned: tuple[str, ...] = ()
+        """What a human should know before any block."""
         self.ran: list[tuple[str, str]] = []
         """Canonical language and code of each block, in order."""
         self.with_network: list[str] = []
@@ -142,6 +144,10 @@ class FakeSandbox:
         change = self._files.receive(name, data, first=True, last=True)
         assert change is not None
         return change
+
+    def warnings(self, language: str, code: str) -> tuple[str, ...]:
+        """What `warned` says."""
+        return self.warned
 
     def lacks(self, requirements: Sequence[str]) -> tuple[str, ...]:
         """Those that neither the image nor what was installed meets."""

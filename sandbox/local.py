@@ -134,6 +134,10 @@ class LocalSandbox:
             notes=(*([file.note] if file.note else ()), *notes),
         )
 
+    def warnings(self, language: str, code: str) -> tuple[str, ...]:
+        """Nothing is known of what else lies on this machine."""
+        return ()
+
     def lacks(self, requirements: Sequence[str]) -> tuple[str, ...]:
         """Nothing is asked for: packages of this machine are the user's own business."""
         return ()

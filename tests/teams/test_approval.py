@@ -13,7 +13,7 @@ from autogen_core.code_executor import CodeBlock as StockCodeBlock
 
 from agents.code_executor_agent import NOT_APPROVED, GatedCodeExecutorAgent
 from safety.gate import Gate
-from sessions.events import AnswerEvent, ApprovalEvent, ErrorEvent, ExecutionEvent, ReviewEvent
+from sessions.events import AnswerEvent, ApprovalEvent, ErrorEvent, ExecutionEvent, NoticeEvent, ReviewEvent
 from sessions.questions import Answer, Question
 from tests.scripted_server import Reply
 from tests.teams.table import APPROVE, NO, YES, Table, failed, ok, python, table, words
@@ -352,3 +352,20 @@ async def test_a_failing_run_after_an_approval_needs_a_new_one(tmp_path: Path) -
         await t.conversation.run("x")
         assert (len(t.ran), len(t.recorder.questions)) == (2, 2)
         assert t.recorder.of(ErrorEvent) == []
+
+
+async def test_cases_25_30_40_what_lies_in_the_workspace_is_told_with_the_question(tmp_path: Path) -> None:
+    async with table(tmp_path, [python("import numpy"), ASK, DONE], results=[ok()], answers=[YES]) as t:
+        t.sandbox.warned = ("numpy.py, made by an earlier block, takes the place of the module numpy.",)
+        await t.conversation.run("x")
+        assert [f["message"] for f in t.recorder.questions[0].blocks[0].findings] == [*t.sandbox.warned]
+        assert t.recorder.of(NoticeEvent) == []
+
+
+async def test_cases_25_30_40_what_lies_in_the_workspace_is_told_where_nobody_is_asked(tmp_path: Path) -> None:
+    async with table(tmp_path, [python("import numpy"), DONE], results=[ok()]) as t:
+        t.sandbox.warned = ("numpy.py, made by an earlier block, takes the place of the module numpy.",)
+        await t.conversation.run("x")
+        types = [event.type for event in t.recorder.events]
+        assert [notice.text for notice in t.recorder.of(NoticeEvent)] == [*t.sandbox.warned]
+        assert types.index("notice") < types.index("execution")
