@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from safety.rules.resources import ENDLESS, FORK_BOMB, HUGE, MAX_BYTES
+from safety.rules.allocations import HUGE, MAX_BYTES
+from safety.rules.loops import ENDLESS, FORK_BOMB
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
 

@@ -1,0 +1,261 @@
+"""Loops without an end, and loops that start processes without an end."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from safety.python_program import Call, Program
+from safety.python_values import Ref
+from safety.rules.rule import Rule
+from safety.verdicts import Finding
+
+FORK_BOMB = Rule(
+    "resources.fork-bomb",
+    "deny",
+    "resource exhaustion",
+    "Each process starts more of its kind until none is left for others.",
+    bad=("import os\nwhile True:\n    os.fork()", "#!bash\n:(){ :|:& };:", "#!bash\nf() { f & f & }\nf"),
+    good=("import os\npid = os.fork()", "#!bash\nf() { echo; }\nf &"),
+)
+ENDLESS = Rule(
+    "resources.endless-loop",
+    "ask",
+    "resource exhaustion",
+    "The loop has no way out; it ends at the time limit.",
+    bad=(
+        "while True:\n    pass",
+        "x = []\nwhile 1:\n    x.append('a' * 10)",
+        "for _ in iter(int, 1):\n    pass",
+        "#!bash\nwhile true; do echo x; done",
+    ),
+    good=(
+        "while True:\n    if input() == 'q':\n        break",
+        "def f():\n    while True:\n        yield 1",
+        "n = 3\nwhile n:\n    n -= 1",
+        "#!bash\nwhile true; do break; done",
+    ),
+)
+RULES = (FORK_BOMB, ENDLESS)
+
+_BLOCKING = re.compile(
+    r"^(?:input$|sys\.exit|exit$|quit$|os\._exit|os\.abort|os\.exec|time\.sleep|asyncio\.sleep|select\."
+    r"|signal\.pause|pygame\.|curses\.|turtle\.|readline)"
+    r"|\.(?:get|recv|recvfrom|accept|wait|join|readline|read|poll|select|result|acquire|next|__next__"
+    r"|popleft|getch|get_event|run_pending|sleep|listen|consume|task_done|update|mainloop|tick|waitKey|send"
+    r"|get_nowait|throw|parse_args)$"
+)
+_FORKERS = re.compile(
+    r"^(?:os\.fork|os\.forkpty|multiprocessing\.(?:Process|Pool)(?:\(\)\.start)?"
+    r"|threading\.Thread(?:\(\)\.start)?|subprocess\.Popen|_thread\.start_new_thread|os\.spawn\w+)$"
+)
+
+
+def python(program: Program) -> Iterator[Finding]:
+    """Findings in a Python program."""
+    calls: dict[int, list[Call]] = {}
+    for call in program.calls:
+        calls.setdefault(id(call.node), []).append(call)
+    for node in program.nodes(ast.While, ast.For):
+        if isinstance(node, ast.While) and (_always(program, node.test) or _stuck(program, node)):
+            yield from _loop(program, node, calls)
+        elif isinstance(node, ast.For):
+            rounds = max(range_sizes(program, node.iter), default=0)
+            if is_infinite(program, node.iter) or _feeds_itself(node) or rounds >= 10**9:
+                yield from _loop(program, node, calls)
+            elif rounds >= 50 and _forks(node, calls):
+                yield FORK_BOMB.at(node.lineno, "forks again and again", node.col_offset + 1)
+
+
+def _always(program: Program, test: ast.expr) -> bool:
+    if isinstance(test, ast.Constant):
+        return bool(test.value)
+    if (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.left, ast.Constant)
+        and isinstance(test.comparators[0], ast.Constant)
+    ):
+        try:
+            return bool(ast.literal_eval(test.left) == ast.literal_eval(test.comparators[0])) is isinstance(
+                test.ops[0], ast.Eq
+            )
+        except ValueError:
+            return False
+    return (
+        isinstance(test, ast.UnaryOp)
+        and isinstance(test.op, ast.Not)
+        and isinstance(test.operand, ast.Constant)
+        and not test.operand.value
+    )
+
+
+def _stuck(program: Program, loop: ast.While) -> bool:
+    """Whether nothing in the loop can make its condition false, or each round makes it truer."""
+    tested = list(ast.walk(loop.test))
+    if not all(
+        isinstance(
+            node,
+            (
+                ast.Compare,
+                ast.Name,
+                ast.Constant,
+                ast.cmpop,
+                ast.expr_context,
+                ast.BoolOp,
+                ast.boolop,
+                ast.UnaryOp,
+                ast.unaryop,
+            ),
+        )
+        for node in tested
+    ):
+        return False
+    names = {node.id for node in tested if isinstance(node, ast.Name)}
+    shared = {
+        name
+        for node in program.nodes(ast.Global, ast.Nonlocal)
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for name in node.names
+    }
+    if not names or names & shared:
+        return False
+    known = [value for node in tested if isinstance(node, ast.Name) for value in program.values(node)]
+    grows = (
+        isinstance(loop.test, ast.Compare)
+        and len(loop.test.ops) == 1
+        and isinstance(loop.test.left, ast.Name)
+        and isinstance(loop.test.ops[0], (ast.Gt, ast.GtE))
+    )
+    grows = grows and isinstance(getattr(loop.test, "comparators", [None])[0], ast.Constant)
+    changed = False
+    for node in ast.walk(loop):
+        if (
+            isinstance(node, ast.Call)
+            and any(isinstance(arg, ast.Name) and arg.id in names for arg in node.args)
+            and not isinstance(node.func, ast.Name)
+        ):
+            return False
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id in names
+        ):
+            return False
+        if isinstance(node, ast.Delete):
+            return False
+        if isinstance(node, (ast.Name, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            target = node.id if isinstance(node, ast.Name) else getattr(node.value, "id", "")
+            if target in names:
+                parent = program.parent(node)
+                up = (
+                    isinstance(parent, ast.AugAssign)
+                    and isinstance(parent.op, ast.Add)
+                    and isinstance(parent.value, ast.Constant)
+                    and isinstance(parent.value.value, int)
+                    and parent.value.value > 0
+                )
+                changed = True
+                grows = grows and up
+    return grows if changed else all(isinstance(value, (int, str, bool)) or value is None for value in known)
+
+
+def _feeds_itself(loop: ast.For) -> bool:
+    """Whether each round adds to the list that the loop goes through."""
+    if not isinstance(loop.iter, ast.Name):
+        return False
+    statements = [node.value for node in loop.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("append", "extend", "insert")
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == loop.iter.id
+        for call in statements
+    )
+
+
+def _forks(loop: ast.For, calls: dict[int, list[Call]]) -> bool:
+    return any(
+        call.name in ("os.fork", "os.forkpty")
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Call)
+        for call in calls.get(id(node), ())
+    )
+
+
+def is_infinite(program: Program, source: ast.expr) -> bool:
+    """Whether going through the source never ends."""
+    for value in program.values(source):
+        if isinstance(value, Ref) and value.name in ("itertools.count()", "itertools.cycle()"):
+            return True
+    if (
+        isinstance(source, ast.Call)
+        and isinstance(source.func, ast.Name)
+        and source.func.id == "iter"
+        and len(source.args) == 2
+    ):
+        return isinstance(source.args[0], ast.Name) and source.args[0].id in ("int", "str", "list", "dict", "float")
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "repeat":
+        return len(source.args) == 1 and any(
+            isinstance(value, Ref) and value.name == "itertools.repeat()" for value in program.values(source)
+        )
+    return False
+
+
+def _loop(program: Program, loop: ast.While | ast.For, calls: dict[int, list[Call]]) -> Iterator[Finding]:
+    leaves, waits, forks, raises = False, False, False, False
+    stack: list[tuple[ast.AST, bool]] = [(child, True) for child in loop.body]
+    while stack:
+        node, own = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) or (isinstance(node, ast.Break) and own):
+            leaves = True
+        if isinstance(node, ast.Raise):
+            raises = True
+        if isinstance(node, ast.Call):
+            names = [call.name for call in calls.get(id(node), ())]
+            forks = forks or any(_FORKERS.match(name) for name in names)
+            waits = waits or any(_BLOCKING.search(name) for name in names) or _may_leave(program, node)
+            raises = raises or any(name in ("next", "?.pop", "?.remove", "?.index", "?.popleft") for name in names)
+        inner = own and not isinstance(node, (ast.While, ast.For))
+        stack.extend((child, inner) for child in ast.iter_child_nodes(node))
+    if leaves:
+        return
+    if forks and not waits:
+        yield FORK_BOMB.at(loop.lineno, "starts processes or threads without an end", loop.col_offset + 1)
+    elif not waits and not raises and not _caught(program, loop):
+        yield ENDLESS.at(loop.lineno, "a loop with no way out", loop.col_offset + 1)
+
+
+def _caught(program: Program, loop: ast.AST) -> bool:
+    """Whether an error inside may end the loop on purpose."""
+    at = program.parent(loop)
+    while at is not None and not isinstance(at, (ast.FunctionDef, ast.Module)):
+        if isinstance(at, ast.Try):
+            kinds = {ast.unparse(handler.type) for handler in at.handlers if handler.type is not None}
+            return bool(kinds - {"KeyboardInterrupt", "MemoryError", "Exception", "BaseException"})
+        at = program.parent(at)
+    return False
+
+
+def _may_leave(program: Program, call: ast.Call) -> bool:
+    """Whether a function of the block that is called may end the program, or waits for something."""
+    name = (
+        call.func.id
+        if isinstance(call.func, ast.Name)
+        else call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else ""
+    )
+    return name in program.leaving_functions
+
+
+def range_sizes(program: Program, expr: ast.expr | None) -> Iterator[int]:
+    """The ends that a `range` may have."""
+    if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and expr.func.id == "range" and expr.args:
+        for value in program.values(expr.args[min(1, len(expr.args) - 1)]):
+            if isinstance(value, int):
+                yield value
