@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from sandbox.inside import process
-from sandbox.inside.kernel import INTERRUPT_S, Kernel
+from sandbox.inside.kernel import INTERRUPTS_S, Kernel
 
 Watch = Callable[[process.Child, float, int], "tuple[int | None, str]"]
 """Passes on a child's output until it has ended or told its end, or a deadline (on the monotonic clock) or the cancel
@@ -62,9 +62,10 @@ class KernelBlocks:
             kernel.ask(name)
         status, end = watch(kernel.child, deadline, run)
         why = "" if status is not None else end
-        if why:
-            kernel.interrupt()
-            status, end = watch(kernel.child, time.monotonic() + INTERRUPT_S[why], _NO_RUN)
+        for grace_s in INTERRUPTS_S[why] if why else ():
+            if status is None:
+                kernel.interrupt()
+                status, end = watch(kernel.child, time.monotonic() + grace_s, _NO_RUN)
         lost = ""
         if status is None:
             status, lost = signal.SIGKILL, "the block did not react to its interrupt"

@@ -114,8 +114,7 @@ class Main:
             error = raised
             sys.stderr.write(f"{type(raised).__name__}: {raised}\n")
         finally:
-            with contextlib.suppress(KeyboardInterrupt):
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            _ignore_interrupts()
         code = _code_of(error)
         for stream in (sys.stdout, sys.stderr):
             try:
@@ -147,6 +146,12 @@ class Main:
             )
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+
+
+def _ignore_interrupts() -> None:
+    while signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _code_of(error: BaseException | None) -> int:

@@ -112,7 +112,7 @@ async def test_a_time_out_keeps_the_variables(marked: DockerExecutor) -> None:
     result = await run(marked, "kept_too = 1\nimport time\nwhile True: time.sleep(10)")
     assert (result.exit_code, result.timed_out, result.notes) == (124, True, (KEPT,))
     assert result.output == "KeyboardInterrupt in line 3\n"
-    assert 2 <= result.duration_s < 3.5
+    assert 2 <= result.duration_s < 3
     assert await is_kept(marked)
     assert (await run(marked, "print(kept_too)")).output == "1\n"
 
