@@ -336,7 +336,8 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         """Wait until a kernel or warm process is ready for a Python block; for measuring. Raises `SandboxError`."""
         async with self._lock:
             await self._start()
-            if (self.policy.warm or self.policy.kernel) and self._box is not None:
+            # A kernel says so once, before its first block.
+            if (self.policy.warm or (self.policy.kernel and not self._runs)) and self._box is not None:
                 await asyncio.wait_for(self._box.until_warm(), self.policy.start_timeout_s)
 
     async def stop(self) -> None:

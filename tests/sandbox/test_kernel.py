@@ -357,3 +357,11 @@ async def test_a_block_with_a_network_runs_beside_the_kernel(tmp_path: Path) -> 
         assert granted.output == "True False\n"
         assert any("beside the kernel" in note for note in granted.notes)
         assert (await run(own, "print(os.listdir('/sys/class/net') if 'os' in globals() else kept)")).output == "1\n"
+
+
+async def test_a_kernel_can_be_waited_for(tmp_path: Path) -> None:
+    async with DockerExecutor(policy=KERNEL, work_dir=tmp_path) as own:
+        await own.until_warm()
+        result = await run(own, "1 + 1")
+        assert (result.output, result.duration_s < 0.5) == ("2\n", True)
+        await own.until_warm()
