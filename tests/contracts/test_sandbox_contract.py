@@ -133,3 +133,22 @@ async def test_the_fake_fails_loudly(tmp_path: Path) -> None:
     failing = FakeSandbox([Scripted(error=SandboxError("gone"))], work_dir=tmp_path)
     with pytest.raises(SandboxError, match="gone"):
         await run(failing, "print(1)")
+
+
+async def test_what_the_image_has_is_not_lacking(make: Make) -> None:
+    box = make()
+    assert box.lacks(["numpy", "Pandas>=1"]) == ()
+    assert box.lacks(["numpy<1", "no-such-package"]) == ("numpy<1", "no-such-package")
+
+
+async def test_a_network_where_the_policy_has_none_is_the_sandboxs_failure(make: Make) -> None:
+    box = make(Scripted())
+    with pytest.raises(SandboxError, match="No block may have a network"):
+        await box.run("bash", "echo ran", cancellation_token=CancellationToken(), network=True)
+
+
+async def test_an_installation_that_is_cancelled_already(make: Make) -> None:
+    token = CancellationToken()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await make().install(["no-such-package"], cancellation_token=token)

@@ -80,6 +80,16 @@ async def test_the_warm_process_sees_it_too(make: Make, house: Wheelhouse) -> No
 
 
 @pytest.mark.docker
+async def test_a_kernel_sees_it_and_keeps_its_variables(make: Make, house: Wheelhouse) -> None:
+    house.wheel("rt_hello", HELLO)
+    box = make(kernel=True, memory_mib=512, pids=128)
+    await run(box, "kept = 7")
+    await install(box, "rt_hello")
+    assert (await run(box, f"{USE}; print(kept)")).output == "hello from a wheel\n7\n"
+    assert "satisfied: rt_hello" in (await run(box, "%pip install rt_hello")).output
+
+
+@pytest.mark.docker
 @pytest.mark.parametrize(
     ("language", "code"),
     [
