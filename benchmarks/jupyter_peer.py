@@ -13,6 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from autogen_core import CancellationToken
+from autogen_core.code_executor import CodeBlock
+
 from utils.docker_utils import image_name
 from utils.wheels import platforms, python_with_pip
 
@@ -75,6 +78,16 @@ def _run(command: list[str], what: str) -> str:
     return done.stdout
 
 
+async def block(box: DockerJupyterCodeExecutor, code: str) -> float:
+    """Seconds that a block takes which prints 4; AutoGen may put another end of line between the pieces of one."""
+    started = time.perf_counter()
+    result = await box.execute_code_blocks([CodeBlock(code=code, language="python")], CancellationToken())
+    seconds = time.perf_counter() - started
+    if result.exit_code != 0 or result.output.split() != ["4"]:
+        raise NoPeerError(f"it answered {result.exit_code} {result.output[:200]!r}")
+    return seconds
+
+
 @asynccontextmanager
 async def executor(name: str) -> AsyncIterator[DockerJupyterCodeExecutor]:
     """A started executor; its container is killed at the end. Raises `NoPeerError`."""
@@ -86,9 +99,11 @@ async def executor(name: str) -> AsyncIterator[DockerJupyterCodeExecutor]:
     try:
         with TemporaryDirectory() as directory:
             box = DockerJupyterCodeExecutor(server, output_dir=Path(directory))
-            await _start(box)
-            yield box
-            await box.stop()
+            try:
+                await _start(box)
+                yield box
+            finally:
+                await box.stop()
     finally:
         _run(["docker", "rm", "-f", str(server._container_id)], "its end")
 

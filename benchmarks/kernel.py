@@ -70,10 +70,10 @@ async def _theirs(image: str) -> tuple[float, float]:
     for number in range(STARTS):
         started = time.perf_counter()
         async with jupyter_peer.executor(image) as box:
-            await peers.block(box)
+            await jupyter_peer.block(box, peers.PRINT)
             starts.append(time.perf_counter() - started)
             if number == 0:
-                await peers.block(box, "value = 2; print(4)")
+                await jupyter_peer.block(box, "value = 2; print(4)")
                 for _ in range(TIMES):
-                    blocks.append(await peers.block(box, "print(value + 2)"))
+                    blocks.append(await jupyter_peer.block(box, "print(value + 2)"))
     return median(starts), median(blocks)
