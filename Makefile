@@ -4,11 +4,12 @@ VENV := .venv/bin/python
 # Half of the tests wait for a container or a terminal most of the time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: help run test lint bench soak fuzz image image-full setup environment lock clean stop-engine
+.PHONY: help run test test-full lint bench soak fuzz image image-full setup environment lock clean stop-engine
 
 help:
 	@echo 'make run         set everything up and start the chat (without a terminal: play the demo)'
 	@echo 'make test        set everything up and run the tests'
+	@echo 'make test-full   the tests of all fifteen languages, on the full image'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make bench       speed figures; make soak, make fuzz: long runs'
 	@echo 'make image       the sandbox image; make image-full: the one with all languages'
@@ -22,6 +23,9 @@ run: setup
 
 test: setup
 	$(VENV) -m pytest -n $(WORKERS)
+
+test-full: image-full
+	ROUNDTABLE_FULL=1 $(VENV) -m pytest tests/full
 
 lint: environment
 	$(VENV) -m ruff check .

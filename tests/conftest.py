@@ -35,3 +35,7 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+collect_ignore = [] if os.environ.get("ROUNDTABLE_FULL") else ["full"]
+"""tests/full needs the full image, which takes minutes to make: `make test-full` makes it and runs them."""

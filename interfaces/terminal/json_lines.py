@@ -70,12 +70,8 @@ class JsonLines:
 
     def on_event(self, event: Event) -> None:
         """Write the event, the same object that the store keeps."""
-        data = event.model_dump(mode="json")
-        try:
-            line = json.dumps(data, ensure_ascii=False).encode()
-        except UnicodeEncodeError:  # a lone surrogate has no bytes of its own, only an escape
-            line = json.dumps(data).encode()
-        self._write(line + b"\n")
+        # ASCII: a terminal that shows the lines obeys nothing in them, and a lone surrogate has no bytes of its own.
+        self._write(json.dumps(event.model_dump(mode="json")).encode() + b"\n")
 
     def on_progress(self, progress: Progress) -> None:
         """Leave out what is only for a screen that lives."""
