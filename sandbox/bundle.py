@@ -9,13 +9,17 @@ _HERE = Path(__file__).resolve().parent
 _MODULES = (
     "inside.seccomp",
     "inside.frames",
+    "inside.link",
     "inside.output",
     "inside.files",
+    "inside.files_out",
     "inside.posture",
     "inside.process",
+    "inside.watch",
     "inside.warm",
     "inside.kernel",
     "inside.kernel_blocks",
+    "inside.ready",
     "inside.wipe",
     "supervisor",
 )

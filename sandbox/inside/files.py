@@ -12,8 +12,12 @@ import os
 import stat
 from collections.abc import Iterator
 
+from sandbox.inside import frames
+
 MAX_DEPTH = 32
 """Directories below the workspace; deeper ones are named and left behind."""
+GONE_BYTES = 2 << 20
+"""Size of the names of deleted files that are told after one block, as JSON."""
 
 Signature = tuple[int, int, int, int]
 """Inode, size, and the times of the last change to content and to inode, in nanoseconds."""
@@ -95,7 +99,8 @@ class Workspace:
     def changes(self, left: list[tuple[str, str]]) -> tuple[list[tuple[str, int]], list[str]]:
         """New and changed files with their sizes, and the names of those that are gone; then all of it is known.
 
-        What cannot leave is added to `left` with the reason, once.
+        Where more are gone than a frame can tell, the rest comes the next time. What cannot leave is added to `left`
+        with the reason, once.
         """
         os.chmod(self._root, 0o755)
         seen: dict[str, Signature] = {}
@@ -109,11 +114,13 @@ class Workspace:
             else:
                 changed.append((name, status.st_size))
         gone = [name for name in self._known if name not in seen]
-        self._known = seen
-        return changed, gone
+        told = frames.fitting(gone, GONE_BYTES)
+        # What is not told now counts as known until the next time.
+        self._known = seen | {name: self._known[name] for name in gone[told:]}
+        return changed, gone[:told]
 
-    def read(self, name: str, chunk_bytes: int) -> Iterator[bytes]:
-        """The pieces of a file. Raises `OSError`."""
+    def read(self, name: str, size: int, chunk_bytes: int) -> Iterator[bytes]:
+        """The pieces of a file, no more than `size` bytes: it may have grown since. Raises `OSError`."""
         folder = self._folder(name)
         try:
             base = name.rpartition("/")[2]
@@ -127,10 +134,8 @@ class Workspace:
         finally:
             os.close(folder)
         try:
-            while True:
-                data = os.read(descriptor, chunk_bytes)
-                if not data:
-                    return
+            while size > 0 and (data := os.read(descriptor, min(size, chunk_bytes))):
+                size -= len(data)
                 yield data
         finally:
             os.close(descriptor)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hmac
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-HELLO, PUT, REMOVE, RUN, CANCEL, FLUSH, ENV = 1, 2, 3, 4, 5, 6, 7
+HELLO, PUT, REMOVE, RUN, CANCEL, ENV = 1, 2, 3, 4, 5, 6
 """Kinds of frame that the host sends."""
-READY, OUTPUT, CUT, FILE, DONE, FLUSHED, FAULT, IDLE = 65, 66, 67, 68, 69, 70, 71, 72
+READY, OUTPUT, CUT, FILE, DONE, FAULT, IDLE = 65, 66, 67, 68, 69, 70, 71
 """Kinds of frame that the supervisor sends."""
 
 KEY_BYTES = 32
@@ -91,3 +91,14 @@ def split_json(payload: bytes) -> tuple[dict[str, Any], bytes]:
     (size,) = _JSON.unpack_from(payload)
     fields: dict[str, Any] = json.loads(payload[_JSON.size : _JSON.size + size])
     return fields, payload[_JSON.size + size :]
+
+
+def fitting(entries: Iterable[Any], size: int) -> int:
+    """How many of the entries, in order, take no more than so many bytes of a frame's fields."""
+    count = 0
+    for entry in entries:
+        size -= len(json.dumps(entry)) + 2
+        if size < 0:
+            break
+        count += 1
+    return count
