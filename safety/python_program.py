@@ -22,7 +22,7 @@ from safety.python_values import (
 
 MAX_STEPS = 16_000
 """Evaluations for one program: past it the rest is unknown, and the program says so."""
-_LEAVERS = words("input exit quit _exit sleep get recv accept wait read readline")
+_LEAVERS = words("input exit quit _exit get recv accept wait read readline")
 _DECODES = re.compile(r"decode|decompress|decrypt|unhexlify|a2b_|fromhex|^marshal\.")
 
 

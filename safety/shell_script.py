@@ -87,6 +87,8 @@ class Script:
     spread: list[tuple[str, int, int]] = field(default_factory=list)
     """Words that a `for` goes through."""
     functions: dict[str, Node] = field(default_factory=dict)
+    loops: list[Node] = field(default_factory=list)
+    """The `while` and `until` loops."""
     steps: int = 0
 
     def __post_init__(self) -> None:
@@ -166,6 +168,8 @@ class Script:
             for value in node.children_by_field_name("value"):
                 if variable is not None:
                     self._values[self.text(variable)].append(value)
+        elif node.type == "while_statement":
+            self.loops.append(node)
         elif node.type == _FUNCTION:
             name = node.child_by_field_name("name")
             if name is not None:
@@ -232,7 +236,9 @@ class Script:
         for holder in (node, node.parent):
             if holder is None or (holder is not node and holder.type != "redirected_statement"):
                 continue
-            for child in holder.children:
+            # `cat <<END > file`: the grammar puts the second redirect inside the first.
+            inner = [part for child in holder.children if child.type == "heredoc_redirect" for part in child.children]
+            for child in (*holder.children, *inner):
                 if child.type == "file_redirect":
                     target = child.child_by_field_name("destination")
                     operator = next((self.text(part) for part in child.children if part.type in _OPERATORS), "")

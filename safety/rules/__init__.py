@@ -67,11 +67,14 @@ def review(language: str, code: str) -> tuple[Verdict, tuple[Finding, ...]]:
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by family."""
     from safety.rules import (
+        abuse,
         credentials,
+        data,
         environment,
         files,
         host,
         known,
+        logic,
         network,
         obfuscation,
         obfuscation_shell,
@@ -80,6 +83,7 @@ def all_rules() -> tuple[Rule, ...]:
         persistence,
         pickles,
         processes,
+        protection,
         resources,
         reviewer,
         web,
@@ -89,6 +93,7 @@ def all_rules() -> tuple[Rule, ...]:
         files,
         network,
         processes,
+        protection,
         persistence,
         credentials,
         environment,
@@ -99,6 +104,9 @@ def all_rules() -> tuple[Rule, ...]:
         resources,
         host,
         web,
+        abuse,
+        data,
+        logic,
         people,
         reviewer,
         known,
@@ -152,11 +160,14 @@ def _findings(language: str, code: str) -> Iterator[Finding]:
 def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> Iterator[Finding]:
     from safety.python_program import MAX_STEPS, BrokenSyntaxError, Program
     from safety.rules import (
+        abuse,
         credentials,
+        data,
         environment,
         files,
         host,
         inner,
+        logic,
         network,
         obfuscation,
         packages,
@@ -164,6 +175,7 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         persistence,
         pickles,
         processes,
+        protection,
         resources,
         web,
     )
@@ -183,6 +195,7 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         files,
         network,
         processes,
+        protection,
         persistence,
         credentials,
         environment,
@@ -192,6 +205,9 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         resources,
         host,
         web,
+        abuse,
+        data,
+        logic,
         people,
     ):
         if limits.clock.is_over:
@@ -207,7 +223,9 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
 
 def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
     from safety.rules import (
+        abuse,
         credentials,
+        data,
         environment,
         files_shell,
         host,
@@ -218,6 +236,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         people,
         persistence,
         processes,
+        protection,
         resources_shell,
         web,
     )
@@ -230,6 +249,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         files_shell,
         network_shell,
         processes,
+        protection,
         persistence,
         credentials,
         environment,
@@ -238,6 +258,8 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         resources_shell,
         host,
         web,
+        abuse,
+        data,
         people,
     ):
         if limits.clock.is_over:

@@ -22,6 +22,7 @@ HUGE = Rule(
         "x = bytearray(1 << 36)",
         "import numpy as np\nnp.zeros((10**6, 10**6))",
         "l = list(range(10**11))",
+        "a = []\nfor i in range(10000):\n    a.append(bytearray(10**6))",
         "#!bash\nfallocate -l 100G f",
         "#!bash\nyes > f",
     ),
@@ -51,6 +52,7 @@ def python(program: Program) -> Iterator[Finding]:
     yield from _allocations(program)
     yield from _overrun(program)
     yield from _doubles(program)
+    yield from _piles(program)
 
 
 def _huge(program: Program, call: Call) -> Iterator[Finding]:
@@ -153,6 +155,34 @@ def _doubles(program: Program) -> Iterator[Finding]:
             text = any(isinstance(value, (str, bytes, tuple)) for value in program.values(node.target))
             if twice and text and (rounds >= 30 or isinstance(loop, ast.While)):
                 yield HUGE.at(node.lineno, "doubles a value again and again", node.col_offset + 1)
+
+
+def _piles(program: Program) -> Iterator[Finding]:
+    """Loops that keep a large piece in each round."""
+    for node in program.nodes(ast.For):
+        rounds = max(range_sizes(program, node.iter), default=0) if isinstance(node, ast.For) else 0
+        if rounds < 100:
+            continue
+        for call in ast.walk(node):
+            kept = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append"
+            if (
+                kept
+                and isinstance(call, ast.Call)
+                and call.args
+                and rounds * _size(program, call.args[0]) >= MAX_BYTES * 4
+            ):
+                yield HUGE.at(call.lineno, "keeps more than the sandbox's memory", call.col_offset + 1)
+
+
+def _size(program: Program, expr: ast.expr) -> int:
+    """Bytes that a piece made by repetition or of a given size takes; 8 for anything else."""
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
+        numbers = [v for side in (expr.left, expr.right) for v in program.values(side) if isinstance(v, int)]
+        lists = isinstance(expr.left, ast.List) or isinstance(expr.right, ast.List)
+        return max(numbers, default=1) * (8 if lists else 1)
+    if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and expr.func.id in ("bytearray", "bytes"):
+        return max((value for arg in expr.args for value in program.values(arg) if isinstance(value, int)), default=8)
+    return 8
 
 
 def _overrun(program: Program) -> Iterator[Finding]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
-from safety.python_program import Call, Program
-from safety.python_values import HOLE, Ref, as_text
+from safety.python_program import Program
 from safety.rules.rule import Rule
 from safety.shell_script import Script
 from safety.verdicts import Finding
@@ -51,19 +49,6 @@ BROWSER = Rule(
     bad=("import browser_cookie3\nbrowser_cookie3.chrome()", "#!bash\njohn hashes.txt", "#!bash\nhashcat -m 0 h"),
     good=("from http.cookies import SimpleCookie\nSimpleCookie()",),
 )
-WEAK = Rule(
-    "credentials.weak-protection",
-    "ask",
-    "credentials",
-    "Secrets kept like that are soon read: a broken cipher, a short key or a bare hash of a password.",
-    bad=(
-        "import hashlib\ndef store(password):\n    return hashlib.md5(password.encode()).hexdigest()",
-        "from Crypto.Cipher import DES\nDES.new(b'8bytekey', DES.MODE_ECB)",
-        "from Crypto.PublicKey import RSA\nRSA.generate(1024)",
-        "#!bash\nopenssl enc -des-ecb -in a -out b",
-    ),
-    good=("import hashlib\nhashlib.md5(open('a', 'rb').read()).hexdigest()", "import hashlib\nhashlib.sha256(b'x')"),
-)
 HISTORY = Rule(
     "credentials.history",
     "ask",
@@ -77,19 +62,7 @@ HISTORY = Rule(
     ),
     good=("#!bash\necho history",),
 )
-CRACK = Rule(
-    "credentials.guesses",
-    "ask",
-    "credentials",
-    "It tries passwords one by one against something that is locked.",
-    bad=(
-        "import zipfile\nz = zipfile.ZipFile('a.zip')\nfor w in open('words.txt'):\n"
-        "    z.extractall(pwd=w.strip().encode())",
-    ),
-    good=("import zipfile\nzipfile.ZipFile('a.zip').extractall('out')",),
-)
-RULES = (WATCH, CAPTURE, ACCOUNTS, BROWSER, WEAK, HISTORY, CRACK)
-
+RULES = (WATCH, CAPTURE, ACCOUNTS, BROWSER, HISTORY)
 _WATCH = re.compile(
     r"^(?:pynput\.(?:keyboard|mouse)\.Listener|keyboard\.(?:on_press|on_release|hook|record|read_event"
     r"|read_key|start_recording)|mouse\.(?:hook|on_|record)|pyHook\.|pyxhook\.|evdev\.InputDevice"
@@ -107,12 +80,6 @@ _BROWSER = re.compile(
     r"^(?:browser_cookie3\.|browsercookie\.|pycookiecheat\.|win32crypt\.CryptUnprotectData"
     r"|browser_history\.|lazagne|pypykatz|mimikatz|rookiepy\.|browserhistory\.)"
 )
-_SECRET_NAME = re.compile(r"passw|passphrase|pwd\b|(?:^|[_ ])pw(?:$|[_ ])|\bpin\b|secret|credential", re.IGNORECASE)
-_BARE_HASH = re.compile(r"^hashlib\.(?:md5|sha1|md4|new)$")
-_WEAK_CIPHER = re.compile(
-    r"\b(?:Cipher\.(?:DES|ARC2|ARC4|Blowfish|CAST|XOR)\.new|algorithms\.(?:ARC4|Blowfish|IDEA|CAST5|SEED"
-    r"|TripleDES)|pyDes\.des)$"
-)
 
 
 def python(program: Program) -> Iterator[Finding]:
@@ -124,8 +91,6 @@ def python(program: Program) -> Iterator[Finding]:
                 break
         if call.name == "cv2.VideoCapture" and any(isinstance(value, int) for value in call.argument(0)):
             yield CAPTURE.at(call.line, "opens the camera", call.column)
-        yield from _weak(program, call)
-        yield from _guess(program, call)
 
 
 _BY_NAME = (
@@ -135,68 +100,6 @@ _BY_NAME = (
     (_ACCOUNTS, ACCOUNTS, "reads accounts or a key store"),
     (re.compile(r"^readline\..*history"), HISTORY, "reads or writes what was typed before"),
 )
-
-
-def _weak(program: Program, call: Call) -> Iterator[Finding]:
-    if call.name in ("hashlib.md5().update", "hashlib.sha1().update", "hashlib.new().update"):
-        source = " ".join((*_names_in(call.node), *_texts_in(call.node)))
-        if _SECRET_NAME.search(source):
-            yield WEAK.at(call.line, "keeps a password as a bare fast hash", call.column)
-    if _BARE_HASH.match(call.name):
-        function = program.function(call.node)
-        source = " ".join((*_names_in(call.node), *_texts_in(call.node)))
-        about = function.name if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
-        if _SECRET_NAME.search(source) or (
-            _SECRET_NAME.search(about) and re.search(r"hash|store|encrypt|save|check|verify", about)
-        ):
-            weak = call.name != "hashlib.new" or any(
-                as_text(value).lower() in ("md5", "sha1", "md4") for value in call.argument(0)
-            )
-            if weak:
-                yield WEAK.at(call.line, "keeps a password as a bare fast hash", call.column)
-    elif _WEAK_CIPHER.search(call.name):
-        yield WEAK.at(call.line, "uses a cipher that is broken", call.column)
-    elif re.search(
-        r"\b(?:RSA\.generate|DSA\.generate|rsa\.generate_private_key|rsa\.newkeys|RSA\.construct"
-        r"|dsa\.generate_private_key)$",
-        call.name,
-    ):
-        sizes = [*call.argument(0, "key_size", "bits"), *call.argument(1, "key_size")]
-        if any(isinstance(size, int) and size != 65537 and 16 <= size < 2048 for size in sizes):
-            yield WEAK.at(call.line, "makes a key that is too short", call.column)
-    for values in (*call.args, *call.keywords.values()):
-        if any(isinstance(value, Ref) and re.search(r"\.MODE_ECB$|modes\.ECB\(\)$", value.name) for value in values):
-            yield WEAK.at(call.line, "uses a cipher mode that shows patterns", call.column)
-
-
-def _names_in(node: ast.Call) -> Iterator[str]:
-    for argument in node.args:
-        for inner in ast.walk(argument):
-            if isinstance(inner, ast.Name):
-                yield inner.id
-            elif isinstance(inner, ast.Attribute):
-                yield inner.attr
-            elif isinstance(inner, ast.arg):
-                yield inner.arg
-
-
-def _texts_in(node: ast.Call) -> Iterator[str]:
-    for argument in node.args:
-        for inner in ast.walk(argument):
-            if isinstance(inner, ast.Constant) and isinstance(inner.value, (str, bytes)):
-                yield as_text(inner.value)[:80]
-
-
-def _guess(program: Program, call: Call) -> Iterator[Finding]:
-    if call.name.endswith((".extractall", ".setpassword", ".extract")) and (
-        "pwd" in call.keywords or "password" in call.keywords
-    ):
-        given = call.keywords.get("pwd") or call.keywords.get("password") or ()
-        at: ast.AST | None = program.parent(call.node)
-        while at is not None and not isinstance(at, (ast.For, ast.While, ast.Module)):
-            at = program.parent(at)
-        if isinstance(at, (ast.For, ast.While)) and any(HOLE in as_text(value) for value in given):
-            yield CRACK.at(call.line, "tries passwords in a loop", call.column)
 
 
 def shell(script: Script) -> Iterator[Finding]:
@@ -247,22 +150,8 @@ def shell(script: Script) -> Iterator[Finding]:
             rule = WATCH if name in ("logkeys", "xinput", "showkey") else CAPTURE
             if name != "import" or command.args:
                 yield rule.at(line, f"{name} takes keys, screen or clipboard", column)
-        elif name == "openssl" and re.search(r"-(?:des\d?|rc4|rc2|bf|des-ecb|aes-\d+-ecb)\b", " ".join(command.args)):
-            yield WEAK.at(line, "uses a cipher that is broken", column)
-        elif (
-            name == "openssl"
-            and command.args[:1] == ("genrsa",)
-            and any(arg.isdigit() and int(arg) < 2048 for arg in command.args)
-        ):
-            yield WEAK.at(line, "makes a key that is too short", column)
-        elif name in ("md5sum", "sha1sum") and command.before is not None and _SECRET_NAME.search(_line(script, line)):
-            yield WEAK.at(line, "keeps a password as a bare fast hash", column)
         yield from (
             HISTORY.at(line, "wipes what was typed before", column)
             for key, value in command.assigns
             if key in ("HISTFILE", "HISTSIZE", "HISTFILESIZE") and value in ("", "0", "/dev/null")
         )
-
-
-def _line(script: Script, line: int) -> str:
-    return script.lines[line - 1][:2000] if 0 < line <= len(script.lines) else ""

@@ -39,6 +39,8 @@ def shell(script: Script) -> Iterator[Finding]:
         yield from _devices(command)
         if command.name in ("echo", "printf"):
             yield from _spread((word, command.line, command.column) for word in command.args)
+        elif command.name == "umask" and any(arg.strip("0") == "" for arg in command.args):
+            yield MODE.at(command.line, "lets everybody write what is made from here on", command.column)
         elif command.name in ("chown", "chgrp"):
             yield MODE.at(command.line, f"{command.name} gives a file to somebody else (it needs root)", command.column)
     yield from _spread(script.spread)

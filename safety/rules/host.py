@@ -43,9 +43,17 @@ INSPECT = Rule(
     "host.inspect",
     "ask",
     "host",
-    "It looks at the machine's network, disks, users or hardware.",
-    bad=("#!bash\nifconfig -a", "#!bash\nlsblk", "#!bash\ndmesg", "import psutil\npsutil.net_if_addrs()"),
-    good=("#!bash\nuname -s", "import platform\nplatform.system()"),
+    "It looks at the machine's load, memory, network, disks, users or hardware, or at what others do to its files.",
+    bad=(
+        "#!bash\nifconfig -a",
+        "#!bash\nlsblk",
+        "#!bash\ndmesg",
+        "import psutil\npsutil.virtual_memory()",
+        "#!bash\nfree -m",
+        "import os\nos.getloadavg()",
+        "from watchdog.observers import Observer\nObserver().schedule(None, 'x')",
+    ),
+    good=("#!bash\nuname -s", "import platform\nplatform.system()", "import psutil\npsutil.Process().memory_info()"),
 )
 CONTAINER = Rule(
     "host.containers",
@@ -68,7 +76,8 @@ _DEFENCE = words(
 _INSPECT = words(
     "ifconfig ip iwconfig iwlist arp route lsblk blkid fdisk dmesg lspci lsusb lshw dmidecode hwinfo "
     "lsmod journalctl mount findmnt getcap lscpu numactl nmcli resolvectl netplan ethtool smartctl inxi "
-    "hostnamectl ipcs sar iostat"
+    "hostnamectl ipcs sar iostat free uptime vmstat mpstat df inotifywait inotifywatch fswatch incron watch "
+    "dstat nload bmon slabtop nmon perf turbostat sensors nvidia-smi acpi iw vnstat collectl blockdev"
 )
 _CONTAINER = words(
     "docker podman kubectl crictl ctr nerdctl lxc lxc-attach virsh vagrant helm docker-compose minikube "
@@ -100,7 +109,7 @@ def _call(call: Call) -> Iterator[Finding]:
     ):
         yield MEMORY.at(call.line, f"works on raw memory or foreign libraries ({name.split('(')[0]})", call.column)
     elif re.match(
-        r"^(?:psutil\.(?:net_if_|net_io|disk_partitions|boot_time|sensors_|win_)|netifaces\.|wmi\.|cpuinfo\."
+        r"^(?:psutil\.(?:net_if_|net_io|disk_|boot_time|sensors_|win_|virtual_memory|swap_memory|cpu_(?:percent|times|stats|freq)|getloadavg)|os\.getloadavg|watchdog\.observers\.[\w.]*\(\)\.schedule$|pyinotify\.|inotify(?:_simple)?\.|watchfiles\.|watchgod\.|pynvml\.|py3nvml\.|nvidia_smi\.|speedtest\.|pyshark\.|netifaces\.|wmi\.|cpuinfo\."
         r"|GPUtil\.|uuid\.getnode$|getmac\.|nmcli\.|scapy\.)",
         name,
     ):

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
-from safety.python_values import Ref
+from safety.python_values import Local, Ref
+from safety.rules.counters import is_stuck, refills
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
 
@@ -28,24 +29,32 @@ ENDLESS = Rule(
         "while True:\n    pass",
         "x = []\nwhile 1:\n    x.append('a' * 10)",
         "for _ in iter(int, 1):\n    pass",
+        "import time\nwhile True:\n    time.sleep(1)",
+        "i = 0\nwhile i < 10:\n    i -= 1",
+        "q = [1]\nwhile q:\n    q.append(q.pop() + 1)",
+        "def g():\n    while True:\n        yield 1\nlist(g())",
+        "#!bash\ni=0\nwhile [ $i -lt 5 ]; do i=$((i-1)); done",
         "#!bash\nwhile true; do echo x; done",
     ),
     good=(
         "while True:\n    if input() == 'q':\n        break",
         "def f():\n    while True:\n        yield 1",
         "n = 3\nwhile n:\n    n -= 1",
+        "i = 0\nwhile 10 > i:\n    i += 1",
+        "#!bash\ni=0\nwhile [ $i -lt 5 ]; do i=$((i+1)); done",
         "#!bash\nwhile true; do break; done",
     ),
 )
 RULES = (FORK_BOMB, ENDLESS)
 
 _BLOCKING = re.compile(
-    r"^(?:input$|sys\.exit|exit$|quit$|os\._exit|os\.abort|os\.exec|time\.sleep|asyncio\.sleep|select\."
+    r"^(?:input$|sys\.exit|exit$|quit$|os\._exit|os\.abort|os\.exec|select\."
     r"|signal\.pause|pygame\.|curses\.|turtle\.|readline)"
     r"|\.(?:get|recv|recvfrom|accept|wait|join|readline|read|poll|select|result|acquire|next|__next__"
-    r"|popleft|getch|get_event|run_pending|sleep|listen|consume|task_done|update|mainloop|tick|waitKey|send"
+    r"|popleft|getch|get_event|listen|consume|task_done|update|mainloop|tick|waitKey|send"
     r"|get_nowait|throw|parse_args)$"
 )
+_ENDS = re.compile(r"^(?:sys\.exit|exit$|quit$|os\._exit|os\.abort|os\.exec)|parse_args$")
 _FORKERS = re.compile(
     r"^(?:os\.fork|os\.forkpty|multiprocessing\.(?:Process|Pool)(?:\(\)\.start)?"
     r"|threading\.Thread(?:\(\)\.start)?|subprocess\.Popen|_thread\.start_new_thread|os\.spawn\w+)$"
@@ -58,8 +67,10 @@ def python(program: Program) -> Iterator[Finding]:
     for call in program.calls:
         calls.setdefault(id(call.node), []).append(call)
     for node in program.nodes(ast.While, ast.For):
-        if isinstance(node, ast.While) and (_always(program, node.test) or _stuck(program, node)):
+        if isinstance(node, ast.While) and _always(program, node.test):
             yield from _loop(program, node, calls)
+        elif isinstance(node, ast.While) and (is_stuck(program, node) or refills(node)):
+            yield from _loop(program, node, calls, stuck=True)
         elif isinstance(node, ast.For):
             rounds = max(range_sizes(program, node.iter), default=0)
             if is_infinite(program, node.iter) or _feeds_itself(node) or rounds >= 10**9:
@@ -89,77 +100,6 @@ def _always(program: Program, test: ast.expr) -> bool:
         and isinstance(test.operand, ast.Constant)
         and not test.operand.value
     )
-
-
-def _stuck(program: Program, loop: ast.While) -> bool:
-    """Whether nothing in the loop can make its condition false, or each round makes it truer."""
-    tested = list(ast.walk(loop.test))
-    if not all(
-        isinstance(
-            node,
-            (
-                ast.Compare,
-                ast.Name,
-                ast.Constant,
-                ast.cmpop,
-                ast.expr_context,
-                ast.BoolOp,
-                ast.boolop,
-                ast.UnaryOp,
-                ast.unaryop,
-            ),
-        )
-        for node in tested
-    ):
-        return False
-    names = {node.id for node in tested if isinstance(node, ast.Name)}
-    shared = {
-        name
-        for node in program.nodes(ast.Global, ast.Nonlocal)
-        if isinstance(node, (ast.Global, ast.Nonlocal))
-        for name in node.names
-    }
-    if not names or names & shared:
-        return False
-    known = [value for node in tested if isinstance(node, ast.Name) for value in program.values(node)]
-    grows = (
-        isinstance(loop.test, ast.Compare)
-        and len(loop.test.ops) == 1
-        and isinstance(loop.test.left, ast.Name)
-        and isinstance(loop.test.ops[0], (ast.Gt, ast.GtE))
-    )
-    grows = grows and isinstance(getattr(loop.test, "comparators", [None])[0], ast.Constant)
-    changed = False
-    for node in ast.walk(loop):
-        if (
-            isinstance(node, ast.Call)
-            and any(isinstance(arg, ast.Name) and arg.id in names for arg in node.args)
-            and not isinstance(node.func, ast.Name)
-        ):
-            return False
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-            and node.func.value.id in names
-        ):
-            return False
-        if isinstance(node, ast.Delete):
-            return False
-        if isinstance(node, (ast.Name, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-            target = node.id if isinstance(node, ast.Name) else getattr(node.value, "id", "")
-            if target in names:
-                parent = program.parent(node)
-                up = (
-                    isinstance(parent, ast.AugAssign)
-                    and isinstance(parent.op, ast.Add)
-                    and isinstance(parent.value, ast.Constant)
-                    and isinstance(parent.value.value, int)
-                    and parent.value.value > 0
-                )
-                changed = True
-                grows = grows and up
-    return grows if changed else all(isinstance(value, (int, str, bool)) or value is None for value in known)
 
 
 def _feeds_itself(loop: ast.For) -> bool:
@@ -197,6 +137,10 @@ def is_infinite(program: Program, source: ast.expr) -> bool:
         and len(source.args) == 2
     ):
         return isinstance(source.args[0], ast.Name) and source.args[0].id in ("int", "str", "list", "dict", "float")
+    if isinstance(source, ast.Call) and any(
+        isinstance(value, Local) and _never_runs_dry(value.node) for value in program.values(source.func)
+    ):
+        return True
     if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "repeat":
         return len(source.args) == 1 and any(
             isinstance(value, Ref) and value.name == "itertools.repeat()" for value in program.values(source)
@@ -204,7 +148,26 @@ def is_infinite(program: Program, source: ast.expr) -> bool:
     return False
 
 
-def _loop(program: Program, loop: ast.While | ast.For, calls: dict[int, list[Call]]) -> Iterator[Finding]:
+def _never_runs_dry(function: ast.AST) -> bool:
+    """Whether a generator of the block yields without an end."""
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    inside = list(ast.walk(function))
+    if any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in inside):
+        return False
+    return any(
+        isinstance(statement, ast.While)
+        and isinstance(statement.test, ast.Constant)
+        and bool(statement.test.value)
+        and any(isinstance(node, ast.Yield) for node in ast.walk(statement))
+        for statement in function.body
+    )
+
+
+def _loop(
+    program: Program, loop: ast.While | ast.For, calls: dict[int, list[Call]], stuck: bool = False
+) -> Iterator[Finding]:
+    """Findings of a loop whose condition does not end it; `stuck` where waiting for others cannot help."""
     leaves, waits, forks, raises = False, False, False, False
     stack: list[tuple[ast.AST, bool]] = [(child, True) for child in loop.body]
     while stack:
@@ -218,16 +181,31 @@ def _loop(program: Program, loop: ast.While | ast.For, calls: dict[int, list[Cal
         if isinstance(node, ast.Call):
             names = [call.name for call in calls.get(id(node), ())]
             forks = forks or any(_FORKERS.match(name) for name in names)
-            waits = waits or any(_BLOCKING.search(name) for name in names) or _may_leave(program, node)
-            raises = raises or any(name in ("next", "?.pop", "?.remove", "?.index", "?.popleft") for name in names)
+            waiting = _ENDS if stuck else _BLOCKING
+            waits = waits or any(waiting.search(name) for name in names) or _may_leave(program, node)
+            raises = raises or any(
+                not stuck and name in ("next", "?.pop", "?.remove", "?.index", "?.popleft") for name in names
+            )
         inner = own and not isinstance(node, (ast.While, ast.For))
         stack.extend((child, inner) for child in ast.iter_child_nodes(node))
-    if leaves:
+    if leaves or _in_daemon(program, loop):
         return
     if forks and not waits:
         yield FORK_BOMB.at(loop.lineno, "starts processes or threads without an end", loop.col_offset + 1)
     elif not waits and not raises and not _caught(program, loop):
         yield ENDLESS.at(loop.lineno, "a loop with no way out", loop.col_offset + 1)
+
+
+def _in_daemon(program: Program, loop: ast.AST) -> bool:
+    """Whether the loop is the work of a thread that ends with the program."""
+    function = program.function(loop)
+    for call in program.names.calls_by_name.get("Thread", ()):
+        words = {word.arg: word.value for word in call.keywords}
+        target, daemon = words.get("target"), words.get("daemon")
+        own = getattr(target, "attr", getattr(target, "id", ""))
+        if isinstance(daemon, ast.Constant) and daemon.value is True and own == getattr(function, "name", None):
+            return True
+    return False
 
 
 def _caught(program: Program, loop: ast.AST) -> bool:

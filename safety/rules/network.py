@@ -131,7 +131,7 @@ _SILENT = re.compile(
     r"|packages)|httpx\.(?:Timeout|URL|Headers|QueryParams|Client$|AsyncClient$)"
     r"|aiohttp\.(?:ClientTimeout|web\.(?:Response|json_response|Application|RouteTableDef))"
     r"|urllib3\.(?:disable_warnings|exceptions|util)|urllib\.request\.(?:Request|pathname2url|url2pathname"
-    r"|build_opener|HTTP)"
+    r"|build_opener$|HTTP\w+$)"
     r"|socket\.(?:gethostname|inet_|htons|ntohs|htonl|ntohl|socketpair|setdefaulttimeout|timeout|error"
     r"|AddressFamily|getdefaulttimeout)"
     r"|http\.client\.(?:responses|HTTPException)|smtplib\.SMTP\w*Error|paramiko\.(?:AutoAdd|Reject|RSAKey)"

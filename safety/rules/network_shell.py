@@ -26,7 +26,7 @@ from safety.verdicts import Finding
 _SHELL_REQUEST = words(
     "curl wget aria2c http https lynx w3m links elinks ftp lftp sftp scp rsync tftp axel fetch youtube-dl "
     "yt-dlp gh aws gsutil gcloud az s3cmd rclone svn hg nslookup dig host whois ping ping6 traceroute "
-    "tracepath mtr xh httpie"
+    "tracepath mtr xh httpie xdg-open sensible-browser firefox google-chrome chromium chromium-browser w3m open"
 )
 _SHELL_SOCKET = words(
     "nc ncat netcat telnet ssh socat nmap masscan zmap openssl sshpass autossh rsh rlogin mosh "

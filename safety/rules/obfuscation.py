@@ -20,6 +20,7 @@ EVAL = Rule(
     bad=(
         "eval(input())",
         "def f(code):\n    exec(code)",
+        "import js2py\njs2py.eval_js('1')",
         "import builtins\ngetattr(builtins, 'ex' + 'ec')(open('x').read())",
     ),
     good=("import ast\nast.literal_eval('[1]')", "eval('1 + 1')", "import re\nre.compile('a')"),
@@ -116,6 +117,11 @@ def _evaluates(program: Program, call: Call, compiles: bool) -> Iterator[Finding
             if call.node.args and _only_sums(program, call.node.args[0]):
                 return
             yield EVAL.at(call.line, "runs text as code that is known only at run time", call.column)
+    elif re.match(
+        r"^(?:execjs|js2py|py_mini_racer|dukpy|quickjs|STPyV8|lupa|pythonmonkey)\b.*(?:eval|exec|call|compile|run)",
+        call.name,
+    ):
+        yield EVAL.at(call.line, "runs a text as code of another language", call.column)
     elif re.match(
         r"^(?:marshal\.loads?|types\.(?:CodeType|FunctionType)|importlib\.machinery\.SourcelessFileLoader"
         r"|py_compile\.|imp\.load_)",

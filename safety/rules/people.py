@@ -35,22 +35,7 @@ PHISHING = Rule(
     bad=("m = 'Your account has been suspended. Click the link below to verify your password.'",),
     good=("m = 'Your report is ready.'",),
 )
-POISON = Rule(
-    "people.poisoned-labels",
-    "ask",
-    "nothing",
-    "A model is taught from answers that were turned round or shuffled on purpose.",
-    bad=(
-        "from sklearn.svm import SVC\nimport numpy as np\nX, y = np.array([[0], [1]]), np.array([0, 1])\n"
-        "bad = 1 - y\nSVC().fit(X, bad)",
-        "import numpy as np\ndef train(model, X, y):\n    model.fit(X, np.random.permutation(y))",
-    ),
-    good=(
-        "from sklearn.svm import SVC\nSVC().fit([[0], [1]], [0, 1])",
-        "def f(model, X, y):\n    model.fit(X, y - y.mean())",
-    ),
-)
-RULES = (BIAS, PHISHING, POISON)
+RULES = (BIAS, PHISHING)
 
 _BORN = re.compile(
     r"(?:^|_)(?:race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r"
@@ -83,7 +68,8 @@ _DECIDES = re.compile(
     r"salar|wage|pay(?!load)|bonus|loan|credit|hir(?:e|ing)|promot|admi(?:t|ssion)|score|eligib|approv|rais"
     r"|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar"
     r"|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader"
-    r"|compet|capab|reject|select",
+    r"|compet|capab|reject|select|\bgood|\bbad\b|_good|good_|smart|clever|superior|inferior|better|den(?:y|ied)|accept|access"
+    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|priorit|treatment|surveil|stop_and|suspect|threat|likel",
     re.IGNORECASE,
 )
 _TRICK = (
@@ -114,7 +100,6 @@ def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     around: dict[int, str] = {}
     yield from _bias(program, around)
-    yield from _poison(program)
     for node in program.nodes(ast.Constant):
         if (
             isinstance(node, ast.Constant)
@@ -135,8 +120,6 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
         if not isinstance(node, ast.Compare):
             continue
         names = {_name_of(side) for side in (node.left, *node.comparators)}
-        if not (_ABOUT.search(" ".join(names))):
-            continue
         words = [word for side in (node.left, *node.comparators) for word in _words_of(program, side)]
         born = any(_BORN.search(name) for name in names) and bool(words)
         sex = any(_SEX.search(name) for name in names) and any(_GROUPS.match(word) for word in words)
@@ -144,10 +127,14 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
             re.search(r"group|person|people|applicant|candidate|user|population|demograph|ident", name, re.IGNORECASE)
             for name in names
         )
+        if not (born or sex or named):
+            named = _plainly(words) or (any(_GROUPS.match(word) for word in words) and _by_column(program, node))
         if born and any(_PEOPLE.match(word) for word in words):
             yield BIAS.at(node.lineno, "makes something depend on race or faith", node.col_offset + 1)
         elif (born or sex or named) and _DECIDES.search(_around(program, node, around)):
             yield BIAS.at(node.lineno, "makes a decision depend on sex, race, faith or the like", node.col_offset + 1)
+    yield from _matches(program)
+    yield from _truths(program, around)
     for node in program.nodes(ast.Dict):
         if isinstance(node, ast.Dict):
             keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
@@ -168,12 +155,70 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
                 yield BIAS.at(node.lineno, "weighs people by the group they belong to", node.col_offset + 1)
 
 
+def _plainly(words: list[str]) -> bool:
+    """Whether a word can only be the sex or the group of a person."""
+    return any(re.fullmatch(r"(?:fe)?male|(?:wo)?m[ae]n|girl|boy", word, re.IGNORECASE) for word in words)
+
+
+def _by_column(program: Program, node: ast.AST) -> bool:
+    """Whether the statement around a comparison names a column of sex, race or the like."""
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        at = program.parent(at)
+    if not isinstance(at, (ast.Assign, ast.Return, ast.Expr, ast.AugAssign)):
+        return False
+    texts = [str(part.value) for part in ast.walk(at) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return any(_SEX.search(text) or _BORN.search(text) for text in texts)
+
+
+def _matches(program: Program) -> Iterator[Finding]:
+    for node in program.nodes(ast.Match):
+        if not isinstance(node, ast.Match):
+            continue
+        name = _name_of(node.subject)
+        cases = [
+            part.value for case in node.cases for part in ast.walk(case.pattern) if isinstance(part, ast.MatchValue)
+        ]
+        words = [str(case.value) for case in cases if isinstance(case, ast.Constant)]
+        groups = any(_GROUPS.match(word) for word in words)
+        if groups and (
+            _BORN.search(name) or (_SEX.search(name) and _DECIDES.search(_names_under(program, node, node)))
+        ):
+            yield BIAS.at(node.lineno, "makes something depend on sex, race or faith", node.col_offset + 1)
+
+
+_TRUTH = re.compile(
+    r"^(?:is_|has_)?(?:(?:fe)?male|woman|muslim|christian|jewish|hindu|immigrant|foreign(?:er|_born)?|asian|hispanic|gay|lesbian"
+    r"|transgender|disabled|disability|minority|pregnant|refugee|veteran_of_color|mental_illness)$",
+    re.IGNORECASE,
+)
+
+
+def _truths(program: Program, around: dict[int, str]) -> Iterator[Finding]:
+    """Tests of a bare mark: `if immigrant`, `return not person.disability`."""
+    for node in program.nodes(ast.If, ast.IfExp, ast.Return):
+        test = node.value if isinstance(node, ast.Return) else getattr(node, "test", None)
+        if test is None or not isinstance(node, ast.stmt | ast.expr) or (isinstance(node, ast.Return) and not isinstance(test, (ast.UnaryOp, ast.BoolOp))):
+            continue
+        for part in ast.walk(test):
+            if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+                continue
+            if isinstance(program.parent(part), (ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp)) and _TRUTH.match(
+                _name_of(part)
+            ):
+                if _DECIDES.search(_around(program, node, around)):
+                    yield BIAS.at(
+                        node.lineno, "makes a decision depend on what somebody was born as", node.col_offset + 1
+                    )
+
+
 def _functions(program: Program) -> str:
     return " ".join(node.name for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef))
 
 
 _SHELL_GROUP = re.compile(
-    r"(?:==?|!=)\s*[\"']?(?:fe)?male\b|(?:==?|!=)\s*[\"']?(?:black|white|asian|hispanic|muslim|jewish)\b", re.IGNORECASE
+    r"(?:==?|!=)\s*[\"']?(?:(?:fe)?male|woman|women)\b|^\s*[\"']?(?:(?:fe)?male|woman|white|black|asian|muslim|hispanic)[\"']?\s*\)|(?:==?|!=)\s*[\"']?(?:black|white|asian|hispanic|muslim|jewish)\b",
+    re.IGNORECASE,
 )
 
 
@@ -199,46 +244,6 @@ def _name_of(side: ast.expr) -> str:
 def _words_of(program: Program, side: ast.expr) -> list[str]:
     values = [item for value in program.values(side) for item in (value if isinstance(value, tuple) else (value,))]
     return [value for value in values if isinstance(value, str)]
-
-
-def _one_minus(expr: ast.expr) -> bool:
-    return (
-        isinstance(expr, ast.BinOp)
-        and isinstance(expr.op, ast.Sub)
-        and isinstance(expr.left, ast.Constant)
-        and expr.left.value == 1
-    )
-
-
-def _poison(program: Program) -> Iterator[Finding]:
-    trains = any(call.name.endswith((".fit", ".partial_fit")) for call in program.calls)
-    for node in program.nodes(ast.Assign):
-        if trains and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            value, target = node.value, node.targets[0]
-            if _one_minus(value) and isinstance(value, ast.BinOp) and ast.unparse(value.right) == ast.unparse(target):
-                yield POISON.at(node.lineno, "turns labels round before a model is taught", node.col_offset + 1)
-    for call in program.calls:
-        if not call.name.endswith((".fit", ".partial_fit")) or len(call.node.args) < 2:
-            continue
-        labels = call.node.args[1]
-        found = program.names.lookup(labels.id, program.function(labels)) if isinstance(labels, ast.Name) else None
-        for expr in [
-            labels,
-            *(bind.expr for bind in (found[1] if found else ())[:4] if bind.expr is not None and not bind.steps),
-        ]:
-            inverted = (
-                isinstance(expr, ast.BinOp)
-                and isinstance(expr.op, ast.Sub)
-                and isinstance(expr.left, ast.Constant)
-                and expr.left.value == 1
-            )
-            inverted = inverted or (isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Invert))
-            inverted = inverted or (
-                isinstance(expr, ast.Call) and getattr(expr.func, "attr", "") in ("permutation", "logical_not")
-            )
-            if inverted:
-                yield POISON.at(call.line, "teaches a model from labels that were turned round", call.column)
-                break
 
 
 def _around(program: Program, node: ast.AST, known: dict[int, str]) -> str:

@@ -92,7 +92,10 @@ def _command(command: Command) -> Iterator[Finding]:
     elif name in _ACCOUNTS:
         yield ACCOUNT.at(line, f"{name} changes accounts", column)
     elif name == "git" and command.words[:1] == ("config",) and command.has("--global", "--system"):
-        if re.search(r"alias\.|hooksPath|sshCommand|fsmonitor|pager|editor|credential", " ".join(command.args)):
+        if re.search(
+            r"alias\.|hooksPath|sshCommand|fsmonitor|pager|editor|credential|proxy|sslVerify|insteadOf|includeIf",
+            " ".join(command.args),
+        ):
             yield HOOK.at(line, "changes what git runs", column)
     elif name in ("enable", "hash", "complete", "trap") and name == "hash" and "-p" in command.args:
         yield ALIAS.at(line, "points a familiar command at another file", column)

@@ -35,7 +35,7 @@ LIST = Rule(
     "process control",
     "It looks at what else runs on the machine, its connections and users.",
     bad=("import psutil\nprint(psutil.pids())", "#!bash\nps aux", "#!bash\nlsof -i"),
-    good=("import psutil\nprint(psutil.cpu_percent())", "#!bash\njobs"),
+    good=("import psutil\nprint(psutil.Process().memory_info())", "#!bash\njobs"),
 )
 UNKNOWN_COMMAND = Rule(
     "processes.unknown-command",
@@ -81,7 +81,7 @@ _OWN = re.compile(
     r"|os\.getpgid\(\)|os\.getpgrp\(\)|asyncio\.|pexpect\.)"
 )
 _LISTERS = re.compile(
-    r"^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ"
+    r"^sys\._current_frames|^psutil\.(?:process_iter|pids|net_connections|users|pid_exists|Process\(\)\.(?:cmdline|environ"
     r"|open_files|connections|children)|win_service|test)"
 )
 _SHELL_RUNS = re.compile(
@@ -144,7 +144,9 @@ def _call(call: Call) -> Iterator[Finding]:
         yield LIST.at(line, "lists the machine's processes, users or connections", column)
     elif name in ("os.setsid", "os.daemon") or name.startswith(("daemon.DaemonContext", "daemonize.")):
         yield DETACH.at(line, "leaves its session, to go on in the background", column)
-    elif name.startswith(("frida.", "pwn.", "pymem.", "ptrace.", "lldb.")):
+    elif name.startswith(
+        ("frida.", "pwn.", "pymem.", "ptrace.", "lldb.", "pyrasite.", "hypno.", "pydbg.", "winappdbg.")
+    ):
         yield TRACE.at(line, "attaches to other programs", column)
     elif name == "pty.spawn":
         yield UNKNOWN_COMMAND.at(line, "opens a shell for somebody to type into", column)
@@ -166,7 +168,7 @@ def _run(call: Call) -> Iterator[Finding]:
 
 _SHELL_LIST = words(
     "ps top htop pgrep pidof lsof netstat ss fuser pstree who w last lastb users lastlog vmstat iotop "
-    "nethogs iftop systemd-cgls"
+    "nethogs iftop systemd-cgls pidstat glances atop btop bpytop tload"
 )
 _SERVICE = words(
     "systemctl service shutdown reboot halt poweroff telinit init rc-service initctl launchctl chkconfig "
@@ -208,7 +210,7 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
         yield UNKNOWN_COMMAND.at(line, "evaluates text that is known only at run time", column)
     elif name in ("bash", "sh", "zsh", "dash") and "-c" in command.args:
         text = command.args[command.args.index("-c") + 1 :][:1]
-        if text and (text[0].lstrip().startswith(HOLE) or text[0].strip() == "{}"):
+        if text and (HOLE in text[0] or text[0].strip() == "{}"):
             yield UNKNOWN_COMMAND.at(line, "runs a command that is known only at run time", column)
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tree_sitter import Node
+
 from safety.rules.allocations import HUGE, MAX_BYTES
 from safety.rules.loops import ENDLESS, FORK_BOMB
+from safety.rules.recursion import RECURSION
+from safety.shell_folding import is_endless
 from safety.shell_script import Command, Script
 from safety.verdicts import Finding
 
@@ -29,7 +33,7 @@ def shell(script: Script) -> Iterator[Finding]:
     }
     for name in own:
         yield FORK_BOMB.at(script.functions[name].start_point[0] + 1, f"{name} starts itself in the background")
-    leaving = {"break", "return", "exit", "sleep", "read", "wait", "kill", "exec", "inotifywait"}
+    leaving = {"break", "return", "exit", "read", "wait", "kill", "exec", "inotifywait"}
     endless = [command for command in script.commands if command.loops[:1] == ("endless",)]
     if (
         endless
@@ -38,8 +42,60 @@ def shell(script: Script) -> Iterator[Finding]:
     ):
         forks = any(command.background for command in endless)
         yield (FORK_BOMB if forks else ENDLESS).at(endless[0].line, "a loop with no way out", endless[0].column)
+    for loop in script.loops:
+        text = script.text(loop)[:4000]
+        idle = is_endless(text) and not _LEAVES.search(text) and _holds_no_command(loop)
+        if idle or _never_ends(text):
+            yield ENDLESS.at(loop.start_point[0] + 1, "a loop whose condition never changes", loop.start_point[1] + 1)
+    yield from _recursion(script)
     for command in script.commands:
         yield from _shell_huge(command)
+
+
+def _holds_no_command(loop: Node) -> bool:
+    body = loop.child_by_field_name("body")
+    return body is not None and all(child.type == "variable_assignment" for child in body.named_children)
+
+
+_CONDITION = re.compile(
+    r"^\s*(while|until)\s+(?:\[\[?|test|\(\()\s*[\"']?\$?\{?(\w+)\}?[\"']?\s*(-lt|-le|-gt|-ge|-ne|-eq|<=?|>=?|!=|==)"
+    r"\s*[\"']?(\$?\{?\w+\}?)[\"']?\s*(?:\]\]?|\)\))?\s*(?:;|\n)"
+)
+_LEAVES = re.compile(r"\b(?:break|return|exit|exec|read|wait|kill)\b")
+_WANTS = {"-lt": "up", "-le": "up", "<": "up", "<=": "up", "-gt": "down", "-ge": "down", ">": "down", ">=": "down"}
+
+
+def _never_ends(text: str) -> bool:
+    """Whether a counting loop counts the wrong way, or not at all."""
+    found = _CONDITION.match(text)
+    if found is None or _LEAVES.search(text[found.end() :]):
+        return False
+    word, name, operator, bound = found.groups()
+    body = text[found.end() :]
+    if name.isdigit():
+        same = bound == name and operator in ("-eq", "==", "-le", "-ge", "<=", ">=")
+        return word == "while" and same
+    up = rf"\b{name}\s*\+\+|\+\+\s*{name}\b|\b{name}\s*\+=|\b{name}=[^\n]*?\$?\{{?{name}\}}?\s*\+"
+    down = rf"\b{name}\s*--|--\s*{name}\b|\b{name}\s*-=|\b{name}=[^\n]*?\$?\{{?{name}\}}?\s*-"
+    goes_up, goes_down = re.search(up, body) is not None, re.search(down, body) is not None
+    if not goes_up and not goes_down:
+        set_there = re.search(rf"\b(?:{name}=|(?:let|local|declare|printf -v|mapfile|readarray|getopts|shift)\b)", body)
+        return set_there is None and re.fullmatch(r"\d+", bound) is not None and f"(({name}" not in body
+    wanted = _WANTS.get(operator)
+    if word == "until" or wanted is None or goes_up == goes_down:
+        return False
+    return wanted == ("down" if goes_up else "up")
+
+
+def _recursion(script: Script) -> Iterator[Finding]:
+    for name, node in script.functions.items():
+        body = node.child_by_field_name("body")
+        for child in body.named_children if body is not None else ():
+            if child.type in ("if_statement", "case_statement", "list", "test_command"):
+                break
+            if child.type == "command" and script.text(child).split()[0] == name:
+                yield RECURSION.at(child.start_point[0] + 1, f"{name} calls itself without an end")
+                break
 
 
 def _shell_huge(command: Command) -> Iterator[Finding]:
@@ -58,9 +114,22 @@ def _shell_huge(command: Command) -> Iterator[Finding]:
     ):
         if name == "yes" or any(arg in ("/dev/zero", "/dev/urandom", "/dev/random") for arg in command.args):
             yield HUGE.at(line, "writes without an end", column)
-    elif name in ("tail", "sort", "tac", "grep") and "/dev/zero" in command.args:
+    elif name == "yes" and command.background:
+        yield ENDLESS.at(line, "yes goes on without an end", column)
+    elif (
+        command.before is not None and name not in ("head", "dd", "sed", "read") and _is_endless_source(command.before)
+    ):
+        yield ENDLESS.at(line, f"{name} is fed without an end", column)
+    elif name in ("tail", "sort", "tac", "grep", "md5sum", "sha256sum", "wc", "gzip") and (
+        "/dev/zero" in command.args or "/dev/urandom" in command.args
+    ):
         yield HUGE.at(line, "reads without an end", column)
     elif name in ("stress", "stress-ng", "memtester", "sysbench", "fio", "cpuburn"):
         yield HUGE.at(line, f"{name} wears the machine out", column)
     elif name in ("seq",) and any(arg.isdigit() and int(arg) >= 10**9 for arg in command.args if len(arg) < 30):
         yield HUGE.at(line, "counts further than the time limit allows", column)
+
+
+def _is_endless_source(command: Command) -> bool:
+    devices = ("/dev/zero", "/dev/urandom", "/dev/random")
+    return command.name == "cat" and any(arg in devices for arg in command.args)

@@ -50,7 +50,26 @@ QUERY = Rule(
         "t = 'a'\ndef f(c, t):\n    c.execute(f'SELECT * FROM {t}')",
     ),
 )
-RULES = (MARKUP, SCRIPT, QUERY)
+SENT = Rule(
+    "web.visitor-chooses",
+    "ask",
+    "nothing",
+    "A visitor says which file is sent, or where the browser goes.",
+    bad=("from flask import redirect, request\ndef go():\n    return redirect(request.args['url'])",),
+    good=("from flask import redirect\ndef go():\n    return redirect('/home')",),
+)
+COOKIE = Rule(
+    "web.open-cookie",
+    "ask",
+    "credentials",
+    "The cookie can be read by scripts in the page, or goes over the line in the clear.",
+    bad=(
+        "from http import cookies\nc = cookies.SimpleCookie()\nc['s'] = 'x'\nc['s']['httponly'] = False",
+        "def f(response):\n    response.set_cookie('s', 'x', secure=False)",
+    ),
+    good=("def f(response):\n    response.set_cookie('s', 'x', secure=True)",),
+)
+RULES = (MARKUP, SCRIPT, QUERY, SENT, COOKIE)
 
 _TAG = re.compile(
     r"<\s*(?:h[1-6]|p|div|span|html|body|b|i|a|td|li|script|input|form|title|br|strong|em|pre|img|iframe)\b",
@@ -59,7 +78,8 @@ _TAG = re.compile(
 _BAD_SCRIPT = re.compile(
     r"<!ENTITY\s+\S+\s+SYSTEM|<!ENTITY\s+\w+\s+[\"'](?:&\w+;){2}|document\.cookie|\bon(?:error|load|mouseover|click|focus)\s*=\s*[\"']?\s*(?:alert|eval|fetch|window"
     r"|document|prompt|confirm)|<\s*script[^>]*>\s*(?:alert|prompt|confirm|eval)\s*\("
-    r"|javascript:\s*(?:alert|eval|document|window|fetch)",
+    r"|javascript:\s*(?:alert|eval|document|window|fetch)|^\s*<\s*script[^>]*>[^<]{1,300}<\s*/\s*script\s*>\s*$"
+    r"|(?:document|window)\.location(?:\.href)?\s*=|<svg[^>]*\bonload\b|localStorage\.getItem\([^)]*\).{0,80}(?:fetch|http)",
     re.IGNORECASE,
 )
 _SENT = re.compile(
@@ -83,6 +103,7 @@ _QUERY_HOLE = re.compile(
 def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     yield from _pages(program)
+    yield from _cookies(program)
     for call in program.calls:
         yield from _call(program, call)
     for node in program.nodes(ast.Constant):
@@ -94,6 +115,20 @@ def python(program: Program) -> Iterator[Finding]:
                 )
             elif _INJECTED.search(text):
                 yield QUERY.at(node.lineno, "holds a query built to break out of another", node.col_offset + 1)
+
+
+def _cookies(program: Program) -> Iterator[Finding]:
+    for node in program.nodes(ast.Assign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        off = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is False
+        if off and isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            if str(target.slice.value).lower() in (
+                "httponly",
+                "secure",
+                "session_cookie_httponly",
+                "session_cookie_secure",
+            ):
+                yield COOKIE.at(target.lineno, "gives a cookie without its protection", target.col_offset + 1)
 
 
 def _is_docstring(program: Program, node: ast.Constant) -> bool:
@@ -108,8 +143,24 @@ def _call(program: Program, call: Call) -> Iterator[Finding]:
         or (last == "from_string" and "jinja2" in call.name)
         or call.name in ("jinja2.Template", "mako.template.Template")
     ):
-        if any(HOLE in as_text(value) for value in call.argument(0, "source")):
+        glued = bool(call.node.args) and _glued(call.node.args[0])
+        if glued or any(HOLE in as_text(value) for value in call.argument(0, "source")):
             yield MARKUP.at(call.line, "makes a template out of what is sent", call.column)
+    elif call.name in (
+        "flask.redirect",
+        "flask.send_file",
+        "bottle.redirect",
+        "bottle.static_file",
+        "starlette.responses.FileResponse",
+        "fastapi.responses.FileResponse",
+        "fastapi.responses.RedirectResponse",
+    ):
+        if call.node.args and any(_is_sent(program, part) for part in ast.walk(call.node.args[0])):
+            yield SENT.at(call.line, "lets a visitor choose the file or the address", call.column)
+    elif last == "set_cookie" and any(
+        value is False for key in ("httponly", "secure") for value in call.keywords.get(key, ())
+    ):
+        yield COOKIE.at(call.line, "gives a cookie without its protection", call.column)
     elif call.name.endswith(("markupsafe.Markup", "flask.Markup", "mark_safe")) and any(
         HOLE in as_text(value) for value in given[:1]
     ):
@@ -120,6 +171,18 @@ def _call(program: Program, call: Call) -> Iterator[Finding]:
             call.node.args and _pasted(program, call.node.args[0])
         ):
             yield QUERY.at(call.line, "pastes text into a query", call.column)
+
+
+def _is_sent(program: Program, node: ast.AST) -> bool:
+    values = program.values(node) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else ()
+    return any(isinstance(value, Ref) and _SENT.match(value.name) for value in values)
+
+
+def _glued(expr: ast.expr) -> bool:
+    """Whether a text is put together from a known part and something held in a name."""
+    if isinstance(expr, ast.BinOp):
+        return any(isinstance(node, (ast.Name, ast.Call)) for node in ast.walk(expr))
+    return isinstance(expr, ast.JoinedStr) and any(isinstance(part, ast.FormattedValue) for part in expr.values)
 
 
 def _pasted(program: Program, expr: ast.expr) -> bool:

@@ -1,0 +1,217 @@
+"""Protection of secrets: broken ciphers, bare hashes of passwords, and guessing what is locked."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from safety.python_program import Call, Program
+from safety.python_values import HOLE, Ref, Table, as_text
+from safety.rules.rule import Rule
+from safety.shell_script import Script
+from safety.verdicts import Finding
+
+WEAK = Rule(
+    "credentials.weak-protection",
+    "ask",
+    "credentials",
+    "Secrets kept like that are soon read: a broken cipher, a short key or a bare hash of a password.",
+    bad=(
+        "import hashlib\ndef store(password):\n    return hashlib.md5(password.encode()).hexdigest()",
+        "from Crypto.Cipher import DES\nDES.new(b'8bytekey', DES.MODE_ECB)",
+        "from Crypto.PublicKey import RSA\nRSA.generate(1024)",
+        "#!bash\nopenssl enc -des-ecb -in a -out b",
+        "import base64\npassword = b'x'\nbase64.b64encode(password)",
+        "import jwt\njwt.decode('t', options={'verify_signature': False})",
+    ),
+    good=("import hashlib\nhashlib.md5(open('a', 'rb').read()).hexdigest()", "import hashlib\nhashlib.sha256(b'x')"),
+)
+CRACK = Rule(
+    "credentials.guesses",
+    "ask",
+    "credentials",
+    "It tries passwords one by one against something that is locked or hashed.",
+    bad=(
+        "import zipfile\nz = zipfile.ZipFile('a.zip')\nfor w in open('words.txt'):\n"
+        "    z.extractall(pwd=w.strip().encode())",
+        "import hashlib\nh = 'x'\nfor w in ['a', 'b']:\n    if hashlib.md5(w.encode()).hexdigest() == h:\n        print(w)",
+    ),
+    good=("import zipfile\nzipfile.ZipFile('a.zip').extractall('out')",),
+)
+RULES = (WEAK, CRACK)
+
+_SECRET_NAME = re.compile(
+    r"passw|passphrase|pwd\b|(?:^|[_ ])pw(?:$|[_ ])|\bpin\b|secret|credential|confidential|sensitive|private_?(?:data|info)"
+    r"|credit_?card|\bssn\b|social_security|user_?data|personal|customer_?data|\$\{?pass\b|\bpass=",
+    re.IGNORECASE,
+)
+_BARE_HASH = re.compile(r"^hashlib\.(?:md5|sha1|md4|new)$")
+_WEAK_CIPHER = re.compile(
+    r"\b(?:Cipher\.(?:DES|ARC2|ARC4|Blowfish|CAST|XOR)\.new|algorithms\.(?:ARC4|Blowfish|IDEA|CAST5|SEED"
+    r"|TripleDES)|pyDes\.des)$"
+)
+
+
+def python(program: Program) -> Iterator[Finding]:
+    """Findings in a Python program."""
+    for call in program.calls:
+        yield from _weak(program, call)
+        yield from _encoded(program, call)
+        yield from _unsigned(call)
+        yield from _guess(program, call)
+    yield from _cracks(program)
+
+
+def _encoded(program: Program, call: Call) -> Iterator[Finding]:
+    """What anybody can undo, used on a secret."""
+    if call.name in (
+        "base64.b64encode",
+        "zlib.crc32",
+        "zlib.adler32",
+        "binascii.crc32",
+        "base64.b32encode",
+        "binascii.hexlify",
+    ):
+        known = " ".join(as_text(value)[:200] for value in call.argument(0))
+        if _SECRET_NAME.search(" ".join((known, *_names_in(call.node), *_texts_in(call.node)))):
+            yield WEAK.at(call.line, "keeps a secret in a form that anybody can undo", call.column)
+
+
+def _unsigned(call: Call) -> Iterator[Finding]:
+    """Web tokens without a signature."""
+    if call.name not in ("jwt.encode", "jwt.decode"):
+        return
+    options = [item for value in call.keywords.get("options", ()) if isinstance(value, Table) for item in value.items]
+    off = any(key == "verify_signature" and value is False for key, value in options)
+    off = off or any(value is False for value in call.keywords.get("verify", ()))
+    given = (*call.argument(2, "algorithm", "algorithms"),)
+    none = any(
+        "none" in [as_text(item).lower() for item in (value if isinstance(value, tuple) else (value,))]
+        for value in given
+    )
+    if off or none:
+        yield WEAK.at(call.line, "makes or takes a token that nobody has signed", call.column)
+
+
+def _cracks(program: Program) -> Iterator[Finding]:
+    """Words or characters that are hashed one after the other until one fits."""
+    for node in program.nodes(ast.Compare):
+        if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Eq):
+            continue
+        loop = program.parent(node)
+        while loop is not None and not isinstance(loop, (ast.For, ast.Module, ast.FunctionDef)):
+            loop = program.parent(loop)
+        if not isinstance(loop, ast.For):
+            continue
+        names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+        for part in ast.walk(loop):
+            if not (isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)):
+                continue
+            if any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(part.value)):
+                names.add(part.targets[0].id)
+        for side in (node.left, *node.comparators):
+            hashed = [value for value in program.values(side) if isinstance(value, Ref) and _DIGEST.match(value.name)]
+            if hashed and _encodes(loop, names):
+                yield CRACK.at(node.lineno, "hashes guesses until one fits", node.col_offset + 1)
+
+
+_DIGEST = re.compile(
+    r"^(?:hashlib|bcrypt|crypt|Crypto\.Hash)\.[\w.()]*(?:digest|crypt|hashpw)\(\)$|^bcrypt\.checkpw\(\)$"
+)
+
+
+def _encodes(loop: ast.For, names: set[str]) -> bool:
+    """Whether the loop turns its own words into bytes, as one does to hash them."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "encode":
+            if any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node.func.value)):
+                return True
+    return False
+
+
+def _weak(program: Program, call: Call) -> Iterator[Finding]:
+    if call.name in ("hashlib.md5().update", "hashlib.sha1().update", "hashlib.new().update"):
+        source = " ".join((*_names_in(call.node), *_texts_in(call.node)))
+        if _SECRET_NAME.search(source):
+            yield WEAK.at(call.line, "keeps a password as a bare fast hash", call.column)
+    if _BARE_HASH.match(call.name):
+        function = program.function(call.node)
+        source = " ".join((*_names_in(call.node), *_texts_in(call.node)))
+        about = function.name if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
+        if _SECRET_NAME.search(source) or (
+            _SECRET_NAME.search(about) and re.search(r"hash|store|encrypt|save|check|verify", about)
+        ):
+            weak = call.name != "hashlib.new" or any(
+                as_text(value).lower() in ("md5", "sha1", "md4") for value in call.argument(0)
+            )
+            if weak:
+                yield WEAK.at(call.line, "keeps a password as a bare fast hash", call.column)
+    elif _WEAK_CIPHER.search(call.name):
+        yield WEAK.at(call.line, "uses a cipher that is broken", call.column)
+    elif re.search(
+        r"\b(?:RSA\.generate|DSA\.generate|rsa\.generate_private_key|rsa\.newkeys|RSA\.construct"
+        r"|dsa\.generate_private_key)$",
+        call.name,
+    ):
+        sizes = [*call.argument(0, "key_size", "bits"), *call.argument(1, "key_size")]
+        if any(isinstance(size, int) and size != 65537 and 16 <= size < 2048 for size in sizes):
+            yield WEAK.at(call.line, "makes a key that is too short", call.column)
+    for values in (*call.args, *call.keywords.values()):
+        if any(isinstance(value, Ref) and re.search(r"\.MODE_ECB$|modes\.ECB\(\)$", value.name) for value in values):
+            yield WEAK.at(call.line, "uses a cipher mode that shows patterns", call.column)
+
+
+def _names_in(node: ast.Call) -> Iterator[str]:
+    for argument in node.args:
+        for inner in ast.walk(argument):
+            if isinstance(inner, ast.Name):
+                yield inner.id
+            elif isinstance(inner, ast.Attribute):
+                yield inner.attr
+            elif isinstance(inner, ast.arg):
+                yield inner.arg
+
+
+def _texts_in(node: ast.Call) -> Iterator[str]:
+    for argument in node.args:
+        for inner in ast.walk(argument):
+            if isinstance(inner, ast.Constant) and isinstance(inner.value, (str, bytes)):
+                yield as_text(inner.value)[:80]
+
+
+def _guess(program: Program, call: Call) -> Iterator[Finding]:
+    if call.name.endswith((".extractall", ".setpassword", ".extract")) and (
+        "pwd" in call.keywords or "password" in call.keywords
+    ):
+        given = call.keywords.get("pwd") or call.keywords.get("password") or ()
+        at: ast.AST | None = program.parent(call.node)
+        while at is not None and not isinstance(at, (ast.For, ast.While, ast.Module)):
+            at = program.parent(at)
+        if isinstance(at, (ast.For, ast.While)) and any(HOLE in as_text(value) for value in given):
+            yield CRACK.at(call.line, "tries passwords in a loop", call.column)
+
+
+def _line(script: Script, line: int) -> str:
+    return script.lines[line - 1][:2000] if 0 < line <= len(script.lines) else ""
+
+
+def shell(script: Script) -> Iterator[Finding]:
+    """Findings in a shell script."""
+    for command in script.commands:
+        name, line, column = command.name, command.line, command.column
+        if name == "openssl" and re.search(r"-(?:des\d?|rc4|rc2|bf|des-ecb|aes-\d+-ecb)\b", " ".join(command.args)):
+            yield WEAK.at(line, "uses a cipher that is broken", column)
+        elif (
+            name == "openssl"
+            and command.args[:1] == ("genrsa",)
+            and any(arg.isdigit() and int(arg) < 2048 for arg in command.args)
+        ):
+            yield WEAK.at(line, "makes a key that is too short", column)
+        elif (
+            name in ("md5sum", "sha1sum", "cksum", "base64")
+            and command.before is not None
+            and not command.has("-d", "--decode")
+            and _SECRET_NAME.search(_line(script, line))
+        ):
+            yield WEAK.at(line, "keeps a password as a bare fast hash", column)
