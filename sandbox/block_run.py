@@ -12,10 +12,12 @@ from autogen_core import CancellationToken
 from sandbox.base import ExecutionResult, FileChange, OnOutput
 from sandbox.block_file import BlockFile
 from sandbox.container import Container
+from sandbox.incoming import Incoming
 from sandbox.inside import frames
 from sandbox.languages import Language
 from sandbox.policy import SandboxPolicy
 from sandbox.result import Output
+from sandbox.shadows import Stayed
 from sandbox.threads import in_thread
 from sandbox.work_dir import WorkDir
 from utils.errors import SandboxError
@@ -41,6 +43,9 @@ class BlockRun:
         self._output = Output(on_output)
         self._files: list[FileChange] = []
         self._left: list[str] = []
+        self._incoming = Incoming(policy)
+        self.stayed = Stayed()
+        """Names that the block left in the workspace and that did not come back."""
         self._deadline = 0.0
         self._done: dict[str, Any] | None = None
         self.spoilt = "the last block was broken off"
@@ -151,6 +156,7 @@ class BlockRun:
 
     async def _take_file(self, fields: dict[str, Any], data: bytes) -> None:
         name = fields["path"]
+        self._incoming.count(name, len(data), fields["first"])
         try:
             change = await in_thread(partial(self._host.receive, name, data, fields["first"], fields["last"]))
         except KeyError:
@@ -167,12 +173,13 @@ class BlockRun:
 
     def _result(self, done: dict[str, Any], notes: tuple[str, ...], left_out: tuple[str, ...]) -> ExecutionResult:
         left = [*self._left, *(f"{_shown(name)}: {reason}" for name, reason in done["left"])]
+        self.stayed = Stayed(tuple(name for name, _ in done["left"]), done["left_more"], tuple(done["gone"]))
         for name in done["gone"]:
             change = self._host.delete(name)
-            if change is None:
-                left.append(f"{_shown(name)}: deleted in the sandbox; your own file is kept")
-            else:
+            if change is not None:
                 self._files.append(change)
+            elif self._host.holds(name):
+                left.append(f"{_shown(name)}: deleted in the sandbox; your own file is kept")
         if done["tampered"]:
             self.spoilt = "the last block had changed the supervisor's limits"
             notes = (*notes, "the block changed the limits of the sandbox's supervisor; the sandbox was thrown away")
@@ -186,7 +193,7 @@ class BlockRun:
             cancelled=done["why"] == "cancel",
             signal=done["signal"] if not done["why"] else 0,
             files=tuple(sorted(self._files, key=lambda change: change.path)),
-            left_behind=_bounded([*left, *left_out]),
+            left_behind=_bounded([*left, *left_out], done["left_more"]),
             notes=(*notes, *done["notes"]),
         )
 
@@ -194,8 +201,9 @@ class BlockRun:
 _MAX_LEFT = 50
 
 
-def _bounded(left: list[str]) -> tuple[str, ...]:
-    return tuple(left if len(left) <= _MAX_LEFT else [*left[:_MAX_LEFT], f"and {len(left) - _MAX_LEFT} more"])
+def _bounded(left: list[str], more: int) -> tuple[str, ...]:
+    more += max(0, len(left) - _MAX_LEFT)
+    return (*left[:_MAX_LEFT], *([f"and {more} more"] if more else []))
 
 
 def _shown(name: str) -> str:

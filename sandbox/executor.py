@@ -21,7 +21,6 @@ from typing_extensions import Self
 
 from safety import notebook
 from sandbox import languages as table
-from sandbox import shadows
 from sandbox.arguments import refuse
 from sandbox.base import ExecutionResult, Installation, OnOutput, SandboxInfo
 from sandbox.block_file import BlockFile, block_file
@@ -33,6 +32,7 @@ from sandbox.packages.hand_in import NotInstalledError
 from sandbox.packages.shelf import Shelf
 from sandbox.packages.wheels import NotFetchedError
 from sandbox.policy import MIB, SandboxPolicy
+from sandbox.shadows import Planted
 from sandbox.threads import in_thread
 from sandbox.work_dir import Limits, WorkDir
 from utils.errors import SandboxError
@@ -114,7 +114,7 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         self._notes: list[str] = []
         self._left_out: frozenset[str] = frozenset()
         self._runs = 0
-        self._made: set[str] = set()
+        self._planted = Planted()
         ours = self.policy.image in ("", image_name(self.policy.variant))
         self._shelf = Shelf(self.policy, packages() if ours else {}, variables, cache_dir())
 
@@ -147,6 +147,7 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         if self._host is None or self._host.path != self.work_dir:
             self._host = WorkDir(self.work_dir, Limits(self.policy.files_in_mib * MIB, self.policy.files_in))
         self._host.forget()
+        self._planted.forget_stayed()
         self._box = await self._make(self.container_name, self.policy)
         self._running = True
 
@@ -213,7 +214,7 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
                         "it ran with a network and so beside the kernel, whose variables it neither saw nor set",
                     )
                 result = await run.run(language, code, file, cancellation_token, notes, left)
-                self._note_made(result)
+                self._planted.note(result.files)
                 return result
             finally:
                 host.abandon()
@@ -262,7 +263,8 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
         told = tuple(text for text in (file.refusal, file.note) if text)
         if known.name != "python":
             return told
-        return told + shadows.warnings(code, file.name if file.named else "", self._made)
+        directory = self._work_dir or (Path(self._temp_dir.name) if self._temp_dir else None)
+        return told + self._planted.warnings(code, file.name if file.named else "", directory)
 
     def _known(self, language: str) -> table.Language:
         return table.choose(language, self._language_names, self.policy.variant)
@@ -291,19 +293,16 @@ class DockerExecutor(DockerCommandLineCodeExecutor):
             try:
                 left = await self._send_changes(box, host)
                 result = await run.run(language, code, file, cancellation_token, notes, left)
-                self._note_made(result)
+                self._planted.note(result.files, run.stayed)
                 return result
             finally:
                 if run.spoilt:
                     await self._discard(run.spoilt)
 
-    def _note_made(self, result: ExecutionResult) -> None:
-        for change in result.files:
-            (self._made.discard if change.change == "deleted" else self._made.add)(change.path)
-
     async def _send_changes(self, box: Container, host: WorkDir) -> tuple[str, ...]:
         """Bring the workspace up to what the work directory holds; returns what is left out and was not yet told."""
         new, gone, left = host.changes() if self._runs > 1 and host.is_small else await in_thread(host.changes)
+        self._planted.forget(gone)
         if gone:
             box.channel.send(frames.REMOVE, {"paths": gone})
         for name in new:

@@ -189,6 +189,10 @@ class WorkDir:
                 os.close(folder)
         return FileChange(name, 0, "", "deleted")
 
+    def holds(self, name: str) -> bool:
+        """Whether it is known to have a file of this name."""
+        return name in self._inside
+
     # -- from elsewhere on the host
 
     def adopt(self, paths: Iterable[Path]) -> list[str]:

@@ -240,6 +240,43 @@ for name in {PLANTED}:
     assert any("numpy.py" in warning for warning in box.warnings("python", "import numpy"))
 
 
+LEFT_BEHIND = {
+    "a link": "echo 'print(1)' > evil.txt; ln -s evil.txt colorsys.py",
+    "a file over the limit": "head -c 9M /dev/zero | tr '\\0' '#' > colorsys.py",
+    "a link to a directory": "mkdir -p evil; touch evil/__init__.py; ln -s evil colorsys",
+    "a package with a link": "mkdir colorsys; touch x.txt; ln -s ../x.txt colorsys/__init__.py",
+    "compiled code": "echo x > report.py; mkdir __pycache__; touch __pycache__/colorsys.cpython-311.pyc",
+}
+
+
+@pytest.mark.parametrize("kind", LEFT_BEHIND)
+async def test_case_30_a_planted_module_that_does_not_come_back_is_told(kind: str, box: DockerExecutor) -> None:
+    await run(box, LEFT_BEHIND[kind], "bash")
+    assert any("module colorsys" in warning for warning in box.warnings("python", "print(1)"))
+    await run(box, "rm -rf colorsys* __pycache__", "bash")
+    assert box.warnings("python", "import colorsys") == ()
+
+
+async def test_case_30_a_local_module_that_does_not_come_back_is_told(box: DockerExecutor) -> None:
+    await run(box, "mkdir .own; touch .own/__init__.py; ln -s .own tools", "bash")
+    assert any("tools" in warning for warning in box.warnings("python", "import tools"))
+
+
+async def test_a_directory_is_no_package_by_its_name(box: DockerExecutor) -> None:
+    await run(box, "mkdir test; echo 1 > test/out.txt", "bash")
+    assert box.warnings("python", "print(1)") == ()
+
+
+async def test_what_was_planted_before_the_start_is_told(tmp_path: Path) -> None:
+    (tmp_path / "colorsys.py").write_text("x")
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json/__init__.py").write_text("x")
+    (tmp_path / "test").mkdir()
+    resumed = DockerExecutor(policy=boxes.SMALL, work_dir=tmp_path)
+    told = resumed.warnings("python", "import helper")
+    assert [warning.split(",")[0] for warning in sorted(told)] == ["colorsys.py", "json/__init__.py"]
+
+
 async def test_case_30_odd_names_come_back_or_are_named(box: DockerExecutor) -> None:
     result = await run(
         box,
