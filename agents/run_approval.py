@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,15 +12,12 @@ from autogen_core import CancellationToken
 
 from agents.grants import Grants, Missing, Need
 from agents.parts import Parts
+from agents.run_question import CONFIRM_CHARS, SOURCE, answered, one_each, override_question, run_question
 from agents.task_state import Block, Proposal
 from safety.code_blocks import CodeBlock
 from safety.verdicts import BlockReview, Finding, Review
-from sessions.events import AnswerEvent, ApprovalEvent
-from sessions.questions import Answer, AskedBlock, Decision, Question
-
-SOURCE = "code_executor"
-CONFIRM_CHARS = 6
-"""Characters of the digest that a human types to override a denial."""
+from sessions.events import ApprovalEvent
+from sessions.questions import Answer, AskedBlock, Question
 
 By = Literal["policy", "human", "override", "standing"]
 
@@ -149,7 +145,7 @@ class RunApproval:
             if answer.decision == "edit":
                 blocks = await self._edit(question, answer, blocks)
                 continue
-            answers = self._one_each(answer, asked)
+            answers = one_each(answer, asked, self._may_run)
             self._record(question, answer, [b.digest for b in asked if answers[b.index].decision in ("yes", "always")])
             return self._apply(blocks, answers)
 
@@ -173,18 +169,7 @@ class RunApproval:
         denied = Ruling(block, approved=False, denied=True, reason=review.reason)
         if not self._may_override():
             return denied
-        question = Question(
-            id=uuid.uuid4().hex,
-            kind="override",
-            text=(
-                f"Block {block.index + 1} ({block.language}) was denied. To run exactly these bytes once all the same, "
-                f"read the whole code and type the first {CONFIRM_CHARS} characters of its digest."
-            ),
-            source=SOURCE,
-            message=self._proposal.message,
-            blocks=(self._asked(block),),
-            options=("yes", "no"),
-        )
+        question = override_question(self._proposal.message, self._asked(block))
         answer = await self._parts.desk.put(question, self._token)
         confirmed = (
             answer.decision == "yes"
@@ -302,33 +287,14 @@ class RunApproval:
         self._parts.desk.emit(event)
 
     def _question(self, asked: Sequence[CodeBlock]) -> Question:
-        denied = [block for block in asked if self._review(block).verdict == "deny"]
-        options: tuple[Decision, ...] = ("no", "edit") if denied else ("yes", "no", "edit", "always")
-        if len(asked) > 1 and not denied:
-            options = (*options, "each")
-        return Question(
-            id=uuid.uuid4().hex,
-            kind="run",
-            text=self._sentence(asked, denied),
-            source=SOURCE,
-            message=self._proposal.message,
-            blocks=tuple(self._asked(block) for block in self._blocks),
-            options=options,
-            details={"asked": [block.index for block in asked]},
+        state = self._parts.state
+        return run_question(
+            self._proposal.message,
+            [self._asked(block) for block in self._blocks],
+            asked,
+            self._parts.sandbox.info,
+            again=any(block.digest in state.ask_again for block in asked),
         )
-
-    def _sentence(self, asked: Sequence[CodeBlock], denied: Sequence[CodeBlock]) -> str:
-        if denied:
-            return f"The edited block {denied[0].index + 1} is denied: edit it again, or refuse it."
-        info = self._parts.sandbox.info
-        names = " and ".join(f"block {block.index + 1} ({block.language})" for block in asked)
-        network = "no network" if info.network == "none" else f"network: {info.network}"
-        memory = f", {info.limits['memory']} of memory" if "memory" in info.limits else ""
-        again = ""
-        if any(block.digest in self._parts.state.ask_again for block in asked):
-            again = " Its last run was interrupted, and what it did until then is not known."
-        bytes_ = "these exact bytes" if len(asked) == 1 else "exactly these bytes"
-        return f"Run {names}? A yes runs {bytes_} once in the sandbox ({network}{memory}, {info.timeout_s} s).{again}"
 
     def _asked(self, block: CodeBlock) -> AskedBlock:
         review = self._review(block)
@@ -352,33 +318,11 @@ class RunApproval:
         """What a human should know of the block and its surroundings as of now, and no question has said."""
         return tuple(text for text in self._warnings(block) if (block.digest, text) not in self._told)
 
-    def _one_each(self, answer: Answer, asked: Sequence[CodeBlock]) -> dict[int, Answer]:
-        """Spread an answer over the asked blocks. What is not clearly a yes is a no."""
-        if answer.decision == "each":
-            given = dict(zip((block.index for block in asked), answer.each, strict=False))
-        else:
-            given = {block.index: answer for block in asked}
-        return {block.index: self._plain(given.get(block.index, Answer("no")), block) for block in asked}
-
-    def _plain(self, answer: Answer, block: CodeBlock) -> Answer:
-        if answer.decision == "text" and answer.text.strip().lower() in ("approve", "yes", "y"):
-            answer = Answer("yes")
-        if answer.decision in ("yes", "always") and self._review(block).verdict != "deny":
-            return answer
-        return replace(answer, decision="no")
+    def _may_run(self, block: CodeBlock) -> bool:
+        return self._review(block).verdict != "deny"
 
     def _record(self, question: Question, answer: Answer, digests: Sequence[str], edited: str = "") -> None:
-        self._parts.desk.emit(
-            AnswerEvent(
-                source="user",
-                question=question.id,
-                kind=question.kind,
-                decision=answer.decision,
-                text=answer.text,
-                digests=tuple(digests),
-                details={"edited": edited} if edited else {},
-            )
-        )
+        self._parts.desk.emit(answered(question, answer, digests, edited))
 
 
 def _diff(old: str, new: str) -> str:
