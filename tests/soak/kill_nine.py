@@ -139,10 +139,10 @@ def check(home: Path, shown: list[dict[str, Any]]) -> None:
             key = (event["message"], event["index"], event["digest"])
             assert approved.get(key, 0) > 0, f"ran without an approval: {key}"
             approved[key] -= 1
+    stop = [event for event in stored if event["type"] == "stop"][-1]
+    assert stop["reason"] == "stopped", (stop, [event for event in stored if event["type"] == "error"])
     messages = [event for event in stored if event["type"] == "message" and event["source"] == "code_generator"]
     assert messages[-1]["text"] == ANSWER
-    stops = [event["reason"] for event in stored if event["type"] == "stop"]
-    assert stops[-1] == "stopped", stops
     steps = (home / "data" / "work").glob("*/steps.txt")
     done = [int(line) for path in steps for line in path.read_text().split()]
     assert sorted(set(done)) == list(range(1, STEPS + 1)), done

@@ -9,7 +9,7 @@ import pytest
 
 from tests.soak.kill_nine import one_round, whole_run_s
 
-ROUNDS = 3
+ROUNDS = 2
 
 
 @pytest.mark.docker
