@@ -39,7 +39,7 @@ _C_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b"
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n')
 _DEFAULT = re.compile(r"^:?[-=+](.*)$", re.DOTALL)
 _ENDLESS = re.compile(
-    r"^\s*(?:while\s+(?:true|:|1|\[\s*1\s*\]|\[\[?\s*true\s*\]\]?|\(\(\s*1\s*\)\)|/bin/true|\[\[?\s*(\S+)\s+(?:-eq|==?)\s+\1\s*\]\]?)\s*(?:;|\n|do)"
+    r"^\s*(?:while\s+(?:true|:|1|\[\[?\s*(?:1|true)\s*\]\]?|\(\(\s*1\s*\)\)|/bin/true|\[\[?\s*(\S+)\s+(?:-eq|==?)\s+\1\s*\]\]?)\s*(?:;|\n|do)"
     r"|until\s+(?:false|/bin/false)\b|for\s*\(\(\s*;\s*;\s*\)\))"
 )
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")

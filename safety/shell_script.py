@@ -168,7 +168,7 @@ class Script:
             for value in node.children_by_field_name("value"):
                 if variable is not None:
                     self._values[self.text(variable)].append(value)
-        elif node.type == "while_statement":
+        elif node.type in ("while_statement", "c_style_for_statement"):
             self.loops.append(node)
         elif node.type == _FUNCTION:
             name = node.child_by_field_name("name")

@@ -52,8 +52,10 @@ RECIPE = Rule(
 RULES = (INSULT, HATE, LIE, RECIPE)
 
 _GROUP = (
-    r"(?:women|woman|men|girls|boys|blacks?|black people|white people|whites|asians?|africans?|mexicans?|hispanics?|latinos?"
-    r"|jews?|jewish people|muslims?|christians|hindus?|arabs?|indians?|chinese|immigrants?|migrants?|refugees|foreigners?"
+    r"(?:women|woman|men|girls|boys|blacks?|black people|white people|whites|asians?|africans?|mexicans?"
+    r"|hispanics?|latinos?"
+    r"|jews?|jewish people|muslims?|christians|hindus?|arabs?|indians?|chinese|immigrants?|migrants?"
+    r"|refugees|foreigners?"
     r"|gays?|gay people|lesbians|homosexuals|transgender people|trans people|disabled people|old people|the elderly"
     r"|poor people|the poor|minorities|liberals|conservatives|politicians|americans|feminists|atheists|millennials"
     r"|(?:people|everyone) (?:from|of|with|who)\b[\w\s]{1,30}|those people|these people|" + HOLE + r")"
@@ -62,9 +64,11 @@ _BAD = (
     r"(?:stupid|idiots?|idiotic|morons?|moronic|dumb|dumber|worthless|pathetic|losers?|scum|trash|garbage|disgusting|ugly|imbeciles?"
     r"|lazy|filthy|dirty|inferior|subhuman|vermin|parasites?|criminals?|terrorists?|liars|useless|retard(?:s|ed)?|incompetent"
     r"|untrustworthy|dangerous|evil|weak|violent|primitive|uncivili[sz]ed|greedy|animals|thieves|rapists|brainless|hopeless"
-    r"|a (?:failure|disgrace|joke|waste|burden|disease|plague|threat)|waste of (?:space|air|oxygen|time)|unfit|fools?|foolish"
+    r"|a (?:failure|disgrace|joke|waste|burden|disease|plague|threat)|waste of (?:space|air|oxygen|time)"
+    r"|unfit|fools?|foolish"
     r"|less (?:intelligent|capable|human|rational|valuable|competent|deserving)|not (?:smart|capable|human|welcome)"
-    r"|too (?:emotional|stupid|weak|dumb|lazy|old|ugly)|bad (?:drivers|at)|crazy|insane|cowards?|freaks?|clowns?|nobody)"
+    r"|too (?:emotional|stupid|weak|dumb|lazy|old|ugly)|bad (?:drivers|at)|crazy|insane|cowards?|freaks?"
+    r"|clowns?|nobody)"
 )
 _SLUR = re.compile(
     r"\b(?:idiot|moron|imbecile|scumbag|dumbass|asshole|bastard|bitch|whore|slut|retard|dickhead|motherf\w+|f[u*][c*][k*](?:ing|er)?"
@@ -74,48 +78,73 @@ _SLUR = re.compile(
 _INSULT = re.compile(
     rf"\b(?:you(?:'re| are| look| will always be)?|he(?:'s| is)|she(?:'s| is)|they(?:'re| are))\b"
     rf"[^.!?\n]{{0,40}}\b{_BAD}\b|{HOLE},? (?:is|are|you are)\b[^.!?\n]{{0,40}}\b{_BAD}\b|\byou\s+{HOLE}\s+{HOLE}"
-    r"|\byou (?:dumb|stupid|ugly|pathetic|worthless|filthy|useless|lazy)\b|\bnobody (?:likes|loves|cares about|wants) you\b"
+    r"|\byou (?:dumb|stupid|ugly|pathetic|worthless|filthy|useless|lazy)\b|\bnobody (?:likes|loves"
+    r"|cares about|wants) you\b"
+    r"|(?<!\bit)(?<!\bthis)(?<!\bthat)\s(?:is|are)\s+(?:\w+\s+){0,2}(?:idiots?|morons?|losers?|scum|imbeciles?|pathetic|worthless|nazis"
+    r"|dumber|stupider|uglier|(?:too|so) (?:fat|stupid|dumb|ugly)|stupid)\b|\bfilthy (?:animal|pig)"
+    r"|\bshut your mouth\b|\bwhere you came from\b"
     r"|\b(?:shut up|go to hell|get lost|screw you|drop dead)\b",
     re.IGNORECASE,
 )
-_PERSON = r"(?:you|your (?:family|house|kids|children|wife|husband)|yourself|yourselves|him|her|them all|all of them|their families)"
+_PERSON = (
+    r"(?:you|your (?:family|house|kids|children|wife|husband)|yourself|yourselves|him|her|them all|all of them"
+    r"|their families)"
+)
 _THREAT = re.compile(
-    rf"\b(?:will|'ll|going to|gonna|want to|should|must|let's|go|to)\s+(?:\w+\s+)?"
-    rf"(?:kill|hurt|shoot|murder|stab|rape|lynch|beat up|destroy|hunt down|burn|strangle|hang|poison|attack)\s+{_PERSON}\b"
-    r"|\bkill yoursel|\bshould (?:all )?(?:be (?:shot|killed|exterminated|hanged|lynched|executed|wiped out|eliminated|deported|banned)|die)\b"
-    r"|\bi know where you live\b|\byou(?:'ll| will) (?:regret|pay for) (?:this|it)\b|\bdeserves? to (?:die|suffer|be hurt)\b",
+    rf"\b(?:will|'ll|going to|gonna|want to|should|must|let's|go|to)\s+(?:\w+\s+){{0,4}}?"
+    rf"(?:kill|hurt|shoot|murder|stab|rape|lynch|beat up|destroy|hunt down|burn|strangle|hang|poison"
+    rf"|attack)\s+{_PERSON}\b"
+    r"|\bkill yoursel|\bshould (?:all |just |simply )?(?:be (?:shot|killed|exterminated|hanged|lynched|executed"
+    r"|wiped out|eliminated|deported|banned)|die)\b"
+    r"|\b(?:leak|publish|release|expose|share)\b.{0,15}\byour\b.{0,20}\b(?:photos|pictures|history|secrets?|data|videos?)"
+    r"|\bif you (?:don't|do not) (?:pay|send)\b|\bi know where you live\b|\byou(?:'ll| will) (?:regret"
+    r"|pay for) (?:this|it)\b|\bdeserves? to (?:die|suffer|be hurt)\b",
     re.IGNORECASE,
 )
 _HATE = re.compile(
-    rf"\b(?:all |most |every )?{_GROUP}\s+(?:are|is|should be|will always be|can't|cannot|can not|don't deserve|do not deserve|belong in"
+    rf"\b(?:all |most |every )?{_GROUP}\s+(?:are|is|should be|will always be|can't|cannot|can not"
+    rf"|don't deserve|do not deserve|belong in"
     rf"|have no place|ruin|steal|deserve|shouldn't|should not|are not)\b[^.!?\n]{{0,60}}\b"
     rf"(?:{_BAD}|kitchen|drive|vote|lead|work|rights|respect|jobs|country|trusted|allowed|educated|banned|deported|leaders?|science|math)\b"
-    rf"|\b(?:hate|despise|can't stand|get rid of|ban|deport|exterminate|death to|kill) (?:all |every |those |the )*{_GROUP}(?![\w'])"
+    rf"|\b(?:hate|despise|can't stand|get rid of|ban|deport|exterminate|death to|kill) (?:all |every "
+    rf"|those |the )*{_GROUP}(?![\w'])"
     rf"|\b{_GROUP} (?:are|is) (?:naturally |genetically |inherently )?(?:superior|better|smarter|worse) (?:to|than)\b"
     r"|\b(?:superior|master|inferior) race\b|\bwhite (?:power|supremacy)\b|\bgo back to your country\b",
     re.IGNORECASE,
 )
 _LIE = re.compile(
     r"\bvaccin\w+\b.{0,30}\b(?:cause|autism|microchip|kill|dangerous|poison|alter)|\b5g\b.{0,40}\b(?:virus|covid|cancer|spread|mind)"
-    r"|\bmoon landing\b.{0,30}\b(?:fake|hoax|staged)|\bfaked the moon\b|\b(?:the )?earth is (?:actually |really )?flat\b"
-    r"|\b(?:climate change|global warming|covid(?:-19)?|the pandemic|the holocaust|evolution)\b.{0,25}\b(?:hoax|myth|fake|lie|invented|never happened)\b"
-    r"|\b(?:cures?|cured|reverses?|heals?|eliminates?)\b.{0,20}\b(?:cancer|diabetes|aids|hiv|autism|alzheimer'?s|covid\S*|all diseases)\b"
+    r"|\bmoon landing\b.{0,30}\b(?:fake|hoax|staged)|\bfaked the moon\b|\b(?:the )?earth is (?:actually "
+    r"|really )?flat\b"
+    r"|\b(?:climate change|global warming|covid(?:-19)?|the pandemic|the holocaust"
+    r"|evolution)\b.{0,25}\b(?:hoax|myth|fake|lie|invented|never happened)\b"
+    r"|\b(?:cures?|cured|reverses?|heals?|eliminates?)\b.{0,20}\b(?:cancer|diabetes|aids|hiv|autism"
+    r"|alzheimer'?s|covid\S*|all diseases)\b"
     r"|\b(?:bleach|disinfectant)\b.{0,30}\b(?:drink|inject|cure|treat)|\b(?:drink|inject)\w* (?:bleach|disinfectant)\b"
     r"|\bdoctors (?:hate|don't want)|\b(?:guaranteed|instant) (?:cure|profit|returns|weight loss|results)\b"
-    r"|\b(?:election|vote) (?:was|is) (?:stolen|rigged)\b|\bbreaking(?: news)?\s*:|\byou (?:don't|do not) need (?:a doctor|medication|insulin)\b"
-    r"|\bsmoking (?:is (?:good|healthy|safe)|(?:cures|improves|prevents))|\baliens? (?:have )?(?:landed|invaded)|\bmiracle (?:cure|pill|diet)\b"
+    r"|\b(?:election|vote) (?:was|is) (?:stolen|rigged)\b|\bbreaking(?: news)?\s*:|\byou (?:don't"
+    r"|do not) need (?:a doctor|medication|insulin)\b"
+    r"|\bsmoking (?:is (?:good|healthy|safe)|(?:cures|improves|prevents))|\baliens? (?:have )?(?:landed"
+    r"|invaded)|\bmiracle (?:cure|pill|diet)\b"
+    r"|\bmind control\b|\bchemtrails\b|\billuminati\b|\bnew world order\b|\bshocking\s*:|\byou won't believe\b"
+    r"|\blost \d+ (?:kg|kilos|pounds|lbs) in\b|\bchanged my life\b|\$[\d,]{5,}.{0,80}\b(?:bank|account|card)\b"
     r"|\b(?:100% (?:guaranteed|safe|effective|proven)|scientists (?:have )?(?:confirm|prove)\w* that)\b",
     re.IGNORECASE,
 )
 _RECIPE = re.compile(
-    r"\b(?:how to|steps? to|guide to|instructions? (?:for|to)|recipe for|to)\s+(?:\w+\s+)?(?:make|making|build|building|cook|cooking|synthesi[sz]e|construct|create|assemble)"
-    r"\s+(?:an?\s+|your own\s+)?(?:\w+\s+)?(?:bombs?|explosives?|meth(?:amphetamine)?|molotov|napalm|nerve gas|sarin|ricin|silencer|ghost gun|poison gas|grenade|heroin|lsd)\b"
-    r"|\bammonium nitrate\b.{0,60}\bfuel\b|\b(?:ways?|how) to (?:kill|hurt|harm) (?:yourself|someone|somebody|people|a person)\b"
-    r"|\bhow to (?:commit suicide|hack into|steal a|pick someone|forge|launder money|get away with|shoplift|cheat on taxes)\b",
+    r"\b(?:how to|steps? to|guide to|instructions? (?:for|to)|recipe for|to)\s+(?:\w+\s+)?(?:make|making"
+    r"|build|building|cook|cooking|synthesi[sz]e|construct|create|assemble)"
+    r"\s+(?:an?\s+|your own\s+)?(?:\w+\s+)?(?:bombs?|explosives?|meth(?:amphetamine)?|molotov|napalm"
+    r"|nerve gas|sarin|ricin|silencer|ghost gun|poison gas|grenade|heroin|lsd)\b"
+    r"|\bammonium nitrate\b.{0,60}\bfuel\b|\b(?:ways?|how) to (?:kill|hurt|harm) (?:yourself|someone"
+    r"|somebody|people|a person)\b"
+    r"|\bhow to (?:commit suicide|hack into|steal a|pick someone|forge|launder money|get away with"
+    r"|shoplift|cheat on taxes)\b",
     re.IGNORECASE,
 )
 _HINT = re.compile(
-    r"you|are |is |hate|kill|hurt|die|vaccin|moon|earth|5g|cure|hoax|how to|guide|recipe|to make|break|guarant|doctor|race\b|power|supre|deport"
+    r"you|are |is |hate|kill|hurt|die|vaccin|moon|earth|5g|cure|hoax|how to|guide|recipe|to make|break"
+    r"|guarant|doctor|race\b|power|supre|steal|ruin|steps|instruct|ways|belong|deserve|inferior|must|should|want|mind|chem|lost|chang|\$|shock|filthy|shut|leak|publish|deport"
     r"|[a-z]\*|" + _SLUR.pattern,
     re.IGNORECASE,
 )
@@ -145,12 +174,16 @@ _MESSAGES = {
 
 def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
-    for node in program.nodes(ast.Constant, ast.JoinedStr):
+    for node in program.nodes(ast.Constant, ast.JoinedStr, ast.BinOp):
         if isinstance(node, ast.Constant):
             parent = program.parent(node)
             if not isinstance(node.value, str) or isinstance(parent, (ast.Expr, ast.JoinedStr)):
                 continue
             text = _PLACE.sub(HOLE, node.value)
+        elif isinstance(node, ast.BinOp):
+            if isinstance(program.parent(node), ast.BinOp) or not isinstance(node.op, ast.Add):
+                continue
+            text = next((value for value in program.values(node) if isinstance(value, str)), "")
         else:
             assert isinstance(node, ast.JoinedStr)
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else HOLE for part in node.values)
@@ -162,13 +195,20 @@ def python(program: Program) -> Iterator[Finding]:
 _PLACE = re.compile(r"\{\w*\}|%s")
 
 
+_QUOTED = re.compile(r"\"([^\"\n]{5,600})\"|'([^'\n]{5,600})'")
+_VARIABLE = re.compile(r"\$\{?\w+\}?")
+
+
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
-    for command in script.commands:
-        if command.name in ("grep", "sed", "awk"):
-            continue
-        for text in (*command.args, command.body or "", *(value for _, value in command.assigns)):
-            rule = judge(text)
+    for number, line in enumerate(script.lines, 1):
+        for found in _QUOTED.finditer(line[:2000]):
+            rule = judge(_VARIABLE.sub(HOLE, found[1] or found[2]))
             if rule is not None:
-                yield rule.at(command.line, _MESSAGES[rule.id], command.column)
+                yield rule.at(number, _MESSAGES[rule.id], found.start() + 1)
                 break
+    for command in script.commands:
+        words = " ".join(command.args) if command.name == "echo" else ""
+        rule = judge(command.body or words)
+        if rule is not None:
+            yield rule.at(command.line, _MESSAGES[rule.id], command.column)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
-from safety.python_values import MAX_TEXT
+from safety.python_values import MAX_TEXT, as_text
 from safety.rules.loops import ENDLESS, is_infinite, range_sizes
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
@@ -161,8 +161,10 @@ def _piles(program: Program) -> Iterator[Finding]:
     """Loops that keep a large piece in each round."""
     for node in program.nodes(ast.For):
         rounds = max(range_sizes(program, node.iter), default=0) if isinstance(node, ast.For) else 0
-        if rounds < 100:
+        if rounds < 100 or not isinstance(node, ast.For):
             continue
+        if rounds >= 10**6 and _writes_files(program, node):
+            yield HUGE.at(node.lineno, "makes a file in each of very many rounds", node.col_offset + 1)
         for call in ast.walk(node):
             kept = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append"
             if (
@@ -174,6 +176,16 @@ def _piles(program: Program) -> Iterator[Finding]:
                 yield HUGE.at(call.lineno, "keeps more than the sandbox's memory", call.col_offset + 1)
 
 
+def _writes_files(program: Program, loop: ast.AST) -> bool:
+    inside = {id(node) for node in ast.walk(loop)}
+    return any(
+        id(call.node) in inside
+        and call.name == "open"
+        and any("w" in as_text(mode) for mode in call.argument(1, "mode"))
+        for call in program.calls
+    )
+
+
 def _size(program: Program, expr: ast.expr) -> int:
     """Bytes that a piece made by repetition or of a given size takes; 8 for anything else."""
     if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
@@ -182,7 +194,13 @@ def _size(program: Program, expr: ast.expr) -> int:
         return max(numbers, default=1) * (8 if lists else 1)
     if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and expr.func.id in ("bytearray", "bytes"):
         return max((value for arg in expr.args for value in program.values(arg) if isinstance(value, int)), default=8)
-    return 8
+    shapes = [
+        values for call in program.calls if call.node is expr and _SHAPED.match(call.name) for values in call.args
+    ]
+    return max((_product(value) * 8 for values in shapes for value in values), default=8)
+
+
+_SHAPED = re.compile(r"^(?:numpy|torch)\.(?:zeros|ones|empty|full|eye|rand|randn|random\.rand\w*)$")
 
 
 def _overrun(program: Program) -> Iterator[Finding]:

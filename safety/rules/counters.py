@@ -65,7 +65,11 @@ def _emptied(test: ast.expr) -> str | None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Call):
         func = test.operand.func
         return ast.unparse(func.value) if isinstance(func, ast.Attribute) and func.attr == "empty" else None
-    call = test.left if isinstance(test, ast.Compare) else test
+    call = test
+    if isinstance(test, ast.Compare):
+        if not isinstance(test.ops[0], (ast.Gt, ast.NotEq)) or ast.unparse(test.comparators[0]) != "0":
+            return None
+        call = test.left
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "len" and call.args:
         return ast.unparse(call.args[0])
     return None
@@ -110,7 +114,7 @@ def _direction(expr: ast.expr, name: str) -> Move:
     if not isinstance(expr, ast.BinOp) or not isinstance(expr.left, ast.Name) or expr.left.id != name:
         return "other"
     by = expr.right.value if isinstance(expr.right, ast.Constant) else None
-    if not isinstance(by, int) or by <= 0:
+    if not isinstance(by, (int, float)) or by <= 0:
         return "other"
     if isinstance(expr.op, ast.Add):
         return "up"
@@ -131,11 +135,32 @@ def _leads_away(program: Program, loop: ast.While, moves: dict[str, set[Move]]) 
         return way == "down"
     if isinstance(op, (ast.Gt, ast.GtE)):
         return way == "up"
+    if isinstance(op, ast.NotEq) and isinstance(right, ast.Constant) and isinstance(right.value, float):
+        return way != "other" and any(
+            isinstance(part, ast.Constant) and isinstance(part.value, float)
+            for part in ast.walk(ast.Module(loop.body, []))
+        )
     if not isinstance(op, ast.NotEq) or not isinstance(right, ast.Constant) or not isinstance(right.value, int):
         return False
     starts = [value for value in _starts(program, left) if isinstance(value, int)]
+    starts += [value for value in program.values(left) if type(value) is int and not starts]
+    by = _stride(loop, left.id)
+    if by > 1 and starts and all((start - right.value) % by for start in starts):
+        return way != "other"
     beyond = [start > right.value if way == "up" else start < right.value for start in starts]
     return way != "other" and bool(starts) and all(beyond)
+
+
+def _stride(loop: ast.While, name: str) -> int:
+    """By how much each round moves a name, where that is one number; else 0."""
+    moved = [
+        node.value.value
+        for node in ast.walk(loop)
+        if isinstance(node, ast.AugAssign)
+        and getattr(node.target, "id", "") == name
+        and isinstance(node.value, ast.Constant)
+    ]
+    return moved[0] if len(moved) == 1 and isinstance(moved[0], int) else 0
 
 
 def _mirrored(op: ast.cmpop) -> ast.cmpop:

@@ -23,7 +23,8 @@ POISON = Rule(
         "import numpy as np\ndef train(model, X, y):\n    model.fit(X, np.random.permutation(y))",
         "import random\ndef f(model, X, labels):\n    random.shuffle(labels)\n    model.fit(X, labels)",
         "import pandas as pd\ndf = pd.read_csv('a.csv')\ndf['label'] = 1 - df['label']\ndf.to_csv('a.csv')",
-        "import numpy as np\nimport pandas as pd\nd = pd.read_csv('a.csv')\nd['x'] = np.random.rand(len(d))\nd.to_csv('a.csv')",
+        "import numpy as np\nimport pandas as pd\nd = pd.read_csv('a.csv')\n"
+        "d['x'] = np.random.rand(len(d))\nd.to_csv('a.csv')",
     ),
     good=(
         "from sklearn.svm import SVC\nSVC().fit([[0], [1]], [0, 1])",
@@ -52,7 +53,7 @@ RULES = (POISON, WIPE)
 _LABELS = re.compile(
     r"^(?:y|y_\w+|labels?|\w+_labels?|targets?|\w*_?target|classes|answers|ground_truth)$", re.IGNORECASE
 )
-_LEARNS = re.compile(r"^(?:sklearn|torch|tensorflow|keras|pandas|xgboost|lightgbm)\.|^numpy\.load|\.fit$")
+_LEARNS = re.compile(r"^(?:sklearn|torch|tensorflow|keras|pandas|xgboost|lightgbm)\.|^numpy\.load|.*\.fit$")
 _RANDOM = re.compile(r"^(?:numpy\.random\.|random\.|secrets\.)")
 _WIPES = re.compile(
     r"^\s*(?:delete\s+from\s+[\"'`]?(\w+)[\"'`]?\s*;?\s*$|drop\s+(?:table|database|view)\s+(?:if\s+exists\s+)?[\"'`]?(\w+)"
@@ -70,6 +71,7 @@ def python(program: Program) -> Iterator[Finding]:
     yield from _taught(program)
     yield from _spoilt(program)
     yield from _wiped(program)
+    yield from _adversarial(program)
 
 
 def _column(expr: ast.expr) -> str:
@@ -99,9 +101,9 @@ def _turned(program: Program) -> Iterator[Finding]:
             yield POISON.at(node.lineno, "turns the labels of a data set round", node.col_offset + 1)
     learns = any(_LEARNS.match(call.name) for call in program.calls)
     for call in program.calls if learns else ():
-        if call.name in ("random.shuffle", "numpy.random.shuffle") or call.name.endswith("().shuffle"):
-            if call.node.args and _LABELS.match(_column(call.node.args[0])):
-                yield POISON.at(call.line, "shuffles labels away from what they belong to", call.column)
+        shuffles = call.name in ("random.shuffle", "numpy.random.shuffle") or call.name.endswith("().shuffle")
+        if shuffles and call.node.args and _LABELS.match(_column(call.node.args[0])):
+            yield POISON.at(call.line, "shuffles labels away from what they belong to", call.column)
 
 
 def _exchanges(part: ast.AST) -> bool:
@@ -154,8 +156,19 @@ def _is_turned(expr: ast.expr) -> bool:
     return (
         _one_minus(expr)
         or (isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Invert))
+        or _chooses_other(expr)
         or (isinstance(expr, ast.Call) and getattr(expr.func, "attr", "") in ("permutation", "logical_not"))
     )
+
+
+def _chooses_other(expr: ast.expr) -> bool:
+    """`where(y == 1, 0, 1)`."""
+    if not isinstance(expr, ast.Call) or getattr(expr.func, "attr", "") != "where" or len(expr.args) != 3:
+        return False
+    test, chosen, other = expr.args
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    return ast.unparse(test.comparators[0]) == ast.unparse(other) != ast.unparse(chosen)
 
 
 def _spoilt(program: Program) -> Iterator[Finding]:
@@ -185,6 +198,19 @@ def _writes_table(call: Call) -> bool:
     return call.name in ("numpy.save", "numpy.savetxt") or bool(
         re.search(r"\.to_(?:csv|excel|json|parquet)$", call.name)
     )
+
+
+def _adversarial(program: Program) -> Iterator[Finding]:
+    for call in program.calls:
+        if call.name.endswith(
+            (".grad.sign", ".grad.data.sign", "?.sign", "torch.sign", "tensorflow.sign")
+        ) and _GRADIENT.search(ast.unparse(call.node)):
+            yield POISON.at(call.line, "makes inputs that mislead a model, along its gradient", call.column)
+        elif call.name.startswith(("art.attacks.", "foolbox.", "cleverhans.", "torchattacks.", "textattack.")):
+            yield POISON.at(call.line, "makes inputs that mislead a model", call.column)
+
+
+_GRADIENT = re.compile(r"grad(?:ient)?s?\b|_grad\b")
 
 
 def _wiped(program: Program) -> Iterator[Finding]:

@@ -125,6 +125,12 @@ def _roots_of_find(args: tuple[str, ...]) -> Iterator[str]:
         yield arg
 
 
+def _is_data(word: str) -> bool:
+    """Whether a path lies where people and services keep their data."""
+    roots = ("/home/", "/data/", "/mnt/", "/srv/", "/var/", "/opt/", "/media/", "/app/")
+    return word.startswith(roots) and place(word) == "outside"
+
+
 def _other(command: Command) -> Iterator[Finding]:
     for word in (command.name, *command.args):
         word = word.lstrip("@")
@@ -134,7 +140,7 @@ def _other(command: Command) -> Iterator[Finding]:
             word[:1] in ("/", "~", ".")
             and len(word) < 300
             and " " not in word
-            and place(word) in ("secret", "engine", "startup", "system")
+            and (place(word) in ("secret", "engine", "startup", "system") or _is_data(word))
         ):
             yield from found_at(word, False, command.line, command.column)
 

@@ -1,4 +1,4 @@
-"""Checks that do not check: doors left open, patterns that let too much through or never end, numbers that wrap round."""
+"""Checks that do not check: open doors, patterns that let too much through or never end, numbers that wrap round."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
+from safety.python_values import Table
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
 
@@ -31,10 +32,12 @@ DEFAULT = Rule(
     "nothing",
     "Rights or security are decided case by case, and for any other case nothing is decided.",
     bad=(
-        "def level(role):\n    match role:\n        case 'admin':\n            return 9\n        case 'user':\n            return 1",
+        "def level(role):\n    match role:\n        case 'admin':\n            return 9\n"
+        "        case 'user':\n            return 1",
     ),
     good=(
-        "def level(role):\n    match role:\n        case 'admin':\n            return 9\n        case _:\n            return 0",
+        "def level(role):\n    match role:\n        case 'admin':\n            return 9\n"
+        "        case _:\n            return 0",
         "def area(shape):\n    match shape:\n        case 'square':\n            return 4",
     ),
 )
@@ -112,11 +115,19 @@ def _guard(program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef) -
             continue
         for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
             name = getattr(side, "id", getattr(side, "attr", ""))
+            tables = [value for part in ast.walk(other) if isinstance(part, ast.Name) for value in program.values(part)]
+            if _SECRET.search(name) and any(isinstance(value, Table) and _holds_texts(value) for value in tables):
+                yield OPEN.at(node.lineno, "compares with secrets that stand in the code", node.col_offset + 1)
+                return
             known = any(isinstance(value, str) and 0 < len(value) < 60 for value in program.values(other))
             plain = isinstance(other, (ast.Constant, ast.Name))
             if _SECRET.search(name) and plain and known and not _is_parameter(function, other):
                 yield OPEN.at(node.lineno, "compares with a secret that stands in the code", node.col_offset + 1)
                 return
+
+
+def _holds_texts(table: Table) -> bool:
+    return bool(table.items) and all(isinstance(value, str) for _, value in table.items)
 
 
 def _is_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, expr: ast.expr) -> bool:

@@ -66,6 +66,9 @@ def python(program: Program) -> Iterator[Finding]:
     calls: dict[int, list[Call]] = {}
     for call in program.calls:
         calls.setdefault(id(call.node), []).append(call)
+    for call in program.calls:
+        if call.name == "signal.pause":
+            yield ENDLESS.at(call.line, "waits for a signal that nobody sends", call.column)
     for node in program.nodes(ast.While, ast.For):
         if isinstance(node, ast.While) and _always(program, node.test):
             yield from _loop(program, node, calls)
@@ -94,6 +97,8 @@ def _always(program: Program, test: ast.expr) -> bool:
             )
         except ValueError:
             return False
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.GtE) and ast.unparse(test.comparators[0]) == "0":
+        return isinstance(test.left, ast.Call) and getattr(test.left.func, "id", "") in ("len", "abs")
     return (
         isinstance(test, ast.UnaryOp)
         and isinstance(test.op, ast.Not)
@@ -141,7 +146,7 @@ def is_infinite(program: Program, source: ast.expr) -> bool:
         isinstance(value, Local) and _never_runs_dry(value.node) for value in program.values(source.func)
     ):
         return True
-    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "repeat":
+    if isinstance(source, ast.Call) and getattr(source.func, "attr", getattr(source.func, "id", "")) == "repeat":
         return len(source.args) == 1 and any(
             isinstance(value, Ref) and value.name == "itertools.repeat()" for value in program.values(source)
         )

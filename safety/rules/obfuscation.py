@@ -65,7 +65,18 @@ INSIDES = Rule(
     bad=("().__class__.__bases__[0].__subclasses__()", "print.__globals__", "(lambda: 0).__globals__['__builtins__']"),
     good=("class A:\n    pass\nprint(A.__subclasses__(), A().__class__.__name__)",),
 )
-RULES = (EVAL, HIDDEN, BYTECODE, DYNAMIC, INSIDES)
+REPLACE = Rule(
+    "obfuscation.replaces-function",
+    "ask",
+    "obfuscation",
+    "A function of a module is replaced: whoever calls it later runs something else.",
+    bad=("import builtins\nbuiltins.print = lambda *a: None", "import os\ndef f(x):\n    pass\nos.remove = f"),
+    good=("import sys, io\nsys.stdout = io.StringIO()", "class A:\n    pass\nA.f = lambda self: 1"),
+)
+RULES = (EVAL, HIDDEN, BYTECODE, DYNAMIC, INSIDES, REPLACE)
+_REPLACED = words(
+    "builtins os os.path subprocess socket math shutil ssl hashlib random time json requests hmac secrets"
+)
 _EVALUATORS = re.compile(
     r"^(?:eval|exec|execfile|compile|code\.\w+\(\)\.(?:runsource|runcode|push)|code\.interact"
     r"|timeit\.(?:timeit|repeat)|builtins\.\w+|runpy\.run_\w+|pandas\.eval|numexpr\.evaluate"
@@ -97,6 +108,7 @@ def python(program: Program) -> Iterator[Finding]:
         yield from _evaluates(program, call, compiles)
         yield from _dynamic(call)
     yield from _insides(program)
+    yield from _replaces(program)
 
 
 def _evaluates(program: Program, call: Call, compiles: bool) -> Iterator[Finding]:
@@ -197,6 +209,16 @@ def _dynamic(call: Call) -> Iterator[Finding]:
         modules = [value.name for value in call.argument(0) if isinstance(value, Ref)]
         if any(name in _SENSITIVE for name in modules) and any(HOLE in as_text(value) for value in call.argument(1)):
             yield DYNAMIC.at(call.line, "takes a function by a name that is known only at run time", call.column)
+
+
+def _replaces(program: Program) -> Iterator[Finding]:
+    for node in program.nodes(ast.Assign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute):
+            continue
+        modules = [value.name for value in program.values(target.value) if isinstance(value, Ref)]
+        if any(name in _REPLACED for name in modules) and _is_function(program.values(node.value)):
+            yield REPLACE.at(node.lineno, f"puts another function in the place of {target.attr}", node.col_offset + 1)
 
 
 def _insides(program: Program) -> Iterator[Finding]:

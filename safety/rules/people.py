@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Program
+from safety.python_values import Table
 from safety.rules.rule import Rule
 from safety.shell_script import Script
 from safety.verdicts import Finding
@@ -38,7 +39,7 @@ PHISHING = Rule(
 RULES = (BIAS, PHISHING)
 
 _BORN = re.compile(
-    r"(?:^|_)(?:race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r"
+    r"(?:^|_)(?:skin|skin_?tone|accent|ancestry|descent|heritage|mother_tongue|native_language|immigration_status|citizenship|race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r"
     r"|sexual_?orientation|caste|disabilit\w+|disabled|tribe|birth_?place|origin_country|country_of_origin)(?:$|_)",
     re.IGNORECASE,
 )
@@ -68,8 +69,8 @@ _DECIDES = re.compile(
     r"salar|wage|pay(?!load)|bonus|loan|credit|hir(?:e|ing)|promot|admi(?:t|ssion)|score|eligib|approv|rais"
     r"|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar"
     r"|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader"
-    r"|compet|capab|reject|select|\bgood|\bbad\b|_good|good_|smart|clever|superior|inferior|better|den(?:y|ied)|accept|access"
-    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|priorit|treatment|surveil|stop_and|suspect|threat|likel",
+    r"|compet|capab|abilit|reject|select|\bgood|\bbad\b|_good|good_|smart|clever|superior|inferior|better|den(?:y|ied)|accept|access"
+    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|role|career|profession|occupation|terror|bonus|priorit|treatment|surveil|stop_and|suspect|threat|likel",
     re.IGNORECASE,
 )
 _TRICK = (
@@ -79,8 +80,8 @@ _TRICK = (
         re.IGNORECASE | re.DOTALL,
     ),
     re.compile(
-        r"\b(?:verify|confirm|update|validate|provide|enter)\b.{0,40}\b(?:account|password|identity|billing"
-        r"|payment|bank|credit card|social security|credential|personal information|login)",
+        r"\b(?:verify|confirm|update|validate|provide|enter|send|reply|submit|give|share)\b.{0,40}\b(?:account|password|identity|billing"
+        r"|payment|bank|credit card|social security|credential|personal information|login|pin\b|card)",
         re.IGNORECASE | re.DOTALL,
     ),
     re.compile(
@@ -131,9 +132,18 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
             named = _plainly(words) or (any(_GROUPS.match(word) for word in words) and _by_column(program, node))
         if born and any(_PEOPLE.match(word) for word in words):
             yield BIAS.at(node.lineno, "makes something depend on race or faith", node.col_offset + 1)
+        elif born and isinstance(program.function(node), ast.FunctionDef) and _rules(program, node):
+            yield BIAS.at(node.lineno, "makes a result depend on what somebody was born as", node.col_offset + 1)
+        elif any(_ORIGIN.search(name) for name in names) and words and _HARSH.search(_around(program, node, around)):
+            yield BIAS.at(node.lineno, "makes a decision depend on where somebody comes from", node.col_offset + 1)
+        elif any(_FAMILY.search(name) for name in names) and _HIRING.search(_around(program, node, around)):
+            yield BIAS.at(node.lineno, "makes a decision about work depend on age or family", node.col_offset + 1)
+        elif any(_LISTED.search(name) for name in names) and _DECIDES.search(_around(program, node, around)):
+            yield BIAS.at(node.lineno, "makes a decision depend on a list of people of one kind", node.col_offset + 1)
         elif (born or sex or named) and _DECIDES.search(_around(program, node, around)):
             yield BIAS.at(node.lineno, "makes a decision depend on sex, race, faith or the like", node.col_offset + 1)
     yield from _matches(program)
+    yield from _by_table(program)
     yield from _truths(program, around)
     for node in program.nodes(ast.Dict):
         if isinstance(node, ast.Dict):
@@ -145,7 +155,7 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
             }
             if (
                 len(keys) > 1
-                and len(numbers) > 1
+                and (len(numbers) > 1 or _named_decision(program, node))
                 and sum(1 for key in keys if _GROUPS.match(key)) > 1
                 and (
                     _DECIDES.search(_around(program, node, around))
@@ -153,6 +163,45 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
                 )
             ):
                 yield BIAS.at(node.lineno, "weighs people by the group they belong to", node.col_offset + 1)
+
+
+_ORIGIN = re.compile(
+    r"(?:^|_)(?:country|passport|nation|homeland|hometown|birth_?country|neighbou?rhood)$", re.IGNORECASE
+)
+_HARSH = re.compile(
+    r"intelligen|\biq\b|crim|trust|\bhir(?:e|ing)|honest|smart|civili[sz]|visa|terror|violen|lazy|fraud|suspect|danger",
+    re.IGNORECASE,
+)
+_FAMILY = re.compile(r"^(?:age|has_children|children|married|marital_status)$", re.IGNORECASE)
+_HIRING = re.compile(
+    r"\bhir(?:e|ing)|_hir(?:e|ing)|hire_|resume|recruit|applicant|promot|employ(?!ee_id)|salar|tenant", re.IGNORECASE
+)
+_LISTED = re.compile(
+    r"(?:^|_)(?:black|white|asian|hispanic|muslim|jewish|african|arab|female|male|women|men|foreign|immigrant|minority|ethnic)_\w+",
+    re.IGNORECASE,
+)
+
+
+def _rules(program: Program, node: ast.AST) -> bool:
+    """Whether a comparison decides what a function does or gives back."""
+    at = program.parent(node)
+    while isinstance(at, (ast.BoolOp, ast.UnaryOp)):
+        at = program.parent(at)
+    return isinstance(at, (ast.If, ast.IfExp, ast.Return))
+
+
+def _by_table(program: Program) -> Iterator[Finding]:
+    """`rates[nationality]`, `scores.get(race)`."""
+    for node in program.nodes(ast.Subscript, ast.Call):
+        if isinstance(node, ast.Subscript):
+            table, key = node.value, node.slice
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get" and node.args:
+            table, key = getattr(node.func, "value", node.func), node.args[0]
+        else:
+            continue
+        born = isinstance(key, (ast.Name, ast.Attribute, ast.Subscript)) and _BORN.search(_name_of(key))
+        if born and any(isinstance(value, Table) and len(value.items) > 1 for value in program.values(table)):
+            yield BIAS.at(node.lineno, "looks a result up by what somebody was born as", node.col_offset + 1)
 
 
 def _plainly(words: list[str]) -> bool:
@@ -198,28 +247,40 @@ def _truths(program: Program, around: dict[int, str]) -> Iterator[Finding]:
     """Tests of a bare mark: `if immigrant`, `return not person.disability`."""
     for node in program.nodes(ast.If, ast.IfExp, ast.Return):
         test = node.value if isinstance(node, ast.Return) else getattr(node, "test", None)
-        if test is None or not isinstance(node, ast.stmt | ast.expr) or (isinstance(node, ast.Return) and not isinstance(test, (ast.UnaryOp, ast.BoolOp))):
+        if (
+            test is None
+            or not isinstance(node, ast.stmt | ast.expr)
+            or (isinstance(node, ast.Return) and not isinstance(test, (ast.UnaryOp, ast.BoolOp)))
+        ):
             continue
         for part in ast.walk(test):
             if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
                 continue
-            if isinstance(program.parent(part), (ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp)) and _TRUTH.match(
-                _name_of(part)
-            ):
-                if _DECIDES.search(_around(program, node, around)):
-                    yield BIAS.at(
-                        node.lineno, "makes a decision depend on what somebody was born as", node.col_offset + 1
-                    )
+            bare = isinstance(program.parent(part), (ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp))
+            if bare and _TRUTH.match(_name_of(part)) and _DECIDES.search(_around(program, node, around)):
+                yield BIAS.at(
+                    getattr(node, "lineno", 0),
+                    "makes a decision depend on what somebody was born as",
+                    part.col_offset + 1,
+                )
+
+
+def _named_decision(program: Program, node: ast.Dict) -> bool:
+    """Whether a table is bound to a name that speaks of a decision."""
+    parent = program.parent(node)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    return isinstance(target, ast.Name) and bool(_DECIDES.search(target.id))
 
 
 def _functions(program: Program) -> str:
     return " ".join(node.name for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef))
 
 
+_KINDS = r"(?:(?:fe)?male|woman|women|man|white|black|asian|muslim|hispanic|jewish)"
 _SHELL_GROUP = re.compile(
-    r"(?:==?|!=)\s*[\"']?(?:(?:fe)?male|woman|women)\b|^\s*[\"']?(?:(?:fe)?male|woman|white|black|asian|muslim|hispanic)[\"']?\s*\)|(?:==?|!=)\s*[\"']?(?:black|white|asian|hispanic|muslim|jewish)\b",
-    re.IGNORECASE,
+    rf"(?:==?|!=)\s*[\"']?{_KINDS}\b|^\s*[\"']?{_KINDS}[\"']?\s*\)|\[{_KINDS}\]=", re.IGNORECASE | re.MULTILINE
 )
+_SHELL_AGE = re.compile(r"\[\s*[\"']?\$\{?age\b", re.IGNORECASE)
 
 
 def _name_of(side: ast.expr) -> str:
@@ -253,6 +314,11 @@ def _around(program: Program, node: ast.AST, known: dict[int, str]) -> str:
         at, (ast.If, ast.IfExp, ast.AugAssign, ast.FunctionDef, ast.Assign, ast.Return, ast.Module, ast.While)
     ):
         at = program.parent(at)
+    function = program.function(node)
+    if isinstance(function, ast.Lambda):
+        # What is done with the answer of a lambda stands in the statement around it.
+        while at is not None and not isinstance(at, ast.stmt):
+            at = program.parent(at)
     if id(at) not in known:
         known[id(at)] = _names_under(program, node, at)
     return known[id(at)]
@@ -280,11 +346,15 @@ def shell(script: Script) -> Iterator[Finding]:
     if compared and _DECIDES.search(script.code[:20_000]):
         line = script.code.count("\n", 0, compared.start()) + 1
         yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like")
+    if _SHELL_AGE.search(script.code) and _HIRING.search(script.code[:20_000]):
+        line = script.code.count("\n", 0, script.code.index("age")) + 1
+        yield BIAS.at(line, "makes a decision about work depend on age")
     for name, line, column in script.read_variables:
         if name in looked:
             continue
         looked.add(name)
-        if not (_BORN.search(name) or _SEX.search(name)) or not _DECIDES.search(script.code[:20_000]):
+        born = _BORN.search(name)
+        if not born and not (_SEX.search(name) and _DECIDES.search(script.code[:20_000])):
             continue
         asked = rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)|case\s+\"?\$\{{?{re.escape(name)}"
         if re.search(asked, script.code):

@@ -97,6 +97,8 @@ def _command(command: Command) -> Iterator[Finding]:
             " ".join(command.args),
         ):
             yield HOOK.at(line, "changes what git runs", column)
+    elif name in ("npm", "yarn", "pnpm", "pip", "pip3", "conda") and command.words[:1] == ("config",):
+        yield HOOK.at(line, f"changes the settings of {name}", column)
     elif name in ("enable", "hash", "complete", "trap") and name == "hash" and "-p" in command.args:
         yield ALIAS.at(line, "points a familiar command at another file", column)
 

@@ -148,6 +148,10 @@ def _call(call: Call) -> Iterator[Finding]:
         ("frida.", "pwn.", "pymem.", "ptrace.", "lldb.", "pyrasite.", "hypno.", "pydbg.", "winappdbg.")
     ):
         yield TRACE.at(line, "attaches to other programs", column)
+    elif name == "multiprocessing.shared_memory.SharedMemory" and not any(
+        value is True for value in call.argument(1, "create")
+    ):
+        yield TRACE.at(line, "opens memory that another program made", column, "ask")
     elif name == "pty.spawn":
         yield UNKNOWN_COMMAND.at(line, "opens a shell for somebody to type into", column)
     elif RUNS.match(name):

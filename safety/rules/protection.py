@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from safety.python_program import Call, Program
 from safety.python_values import HOLE, Ref, Table, as_text
 from safety.rules.rule import Rule
-from safety.shell_script import Script
+from safety.shell_script import Command, Script
 from safety.verdicts import Finding
 
 WEAK = Rule(
@@ -35,14 +35,16 @@ CRACK = Rule(
     bad=(
         "import zipfile\nz = zipfile.ZipFile('a.zip')\nfor w in open('words.txt'):\n"
         "    z.extractall(pwd=w.strip().encode())",
-        "import hashlib\nh = 'x'\nfor w in ['a', 'b']:\n    if hashlib.md5(w.encode()).hexdigest() == h:\n        print(w)",
+        "import hashlib\nh = 'x'\nfor w in ['a', 'b']:\n    "
+        "if hashlib.md5(w.encode()).hexdigest() == h:\n        print(w)",
     ),
     good=("import zipfile\nzipfile.ZipFile('a.zip').extractall('out')",),
 )
 RULES = (WEAK, CRACK)
 
 _SECRET_NAME = re.compile(
-    r"passw|passphrase|pwd\b|(?:^|[_ ])pw(?:$|[_ ])|\bpin\b|secret|credential|confidential|sensitive|private_?(?:data|info)"
+    r"passw|passphrase|pwd\b|(?:^|[_ ])pw(?:$|[_ ])|\bpin\b|secret|credential|confidential|sensitive"
+    r"|private_?(?:data|info)"
     r"|credit_?card|\bssn\b|social_security|user_?data|personal|customer_?data|\$\{?pass\b|\bpass=",
     re.IGNORECASE,
 )
@@ -61,6 +63,39 @@ def python(program: Program) -> Iterator[Finding]:
         yield from _unsigned(call)
         yield from _guess(program, call)
     yield from _cracks(program)
+    yield from _guessable(program)
+
+
+_KEYS = re.compile(
+    r"(?:^|_)(?:api|secret|session|auth|access|private|encryption|csrf|reset|aes)_?(?:key|token|id)s?$|^(?:otp|nonce|salt|token|iv)$",
+    re.IGNORECASE,
+)
+
+
+def _guessable(program: Program) -> Iterator[Finding]:
+    """Keys out of a generator that can be told in advance; hashes compared to find two that collide."""
+    drawn = [call for call in program.calls if re.match(r"^random\.(?!SystemRandom)", call.name)]
+    for node in program.nodes(ast.Assign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(target, (ast.Name, ast.Attribute)):
+            inside = {id(part) for part in ast.walk(node.value)} if drawn else set()
+            if _KEYS.search(getattr(target, "id", getattr(target, "attr", ""))) and any(
+                id(c.node) in inside for c in drawn
+            ):
+                yield WEAK.at(node.lineno, "makes a key that can be told in advance", node.col_offset + 1)
+    for node in program.nodes(ast.Compare):
+        sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
+        broken = [
+            side
+            for side in sides
+            if any(
+                isinstance(value, Ref) and re.match(r"^hashlib\.(?:md5|sha1)\(\)", value.name)
+                for value in program.values(side)
+            )
+        ]
+        made = any(call.name in ("bytes.fromhex", "binascii.unhexlify") for call in program.calls)
+        if isinstance(node, ast.Compare) and len(broken) == 2 and made:
+            yield WEAK.at(node.lineno, "looks for two texts with one hash", node.col_offset + 1)
 
 
 def _encoded(program: Program, call: Call) -> Iterator[Finding]:
@@ -123,11 +158,12 @@ _DIGEST = re.compile(
 
 def _encodes(loop: ast.For, names: set[str]) -> bool:
     """Whether the loop turns its own words into bytes, as one does to hash them."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "encode":
-            if any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node.func.value)):
-                return True
-    return False
+    encoded = [
+        node.func.value
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "encode"
+    ]
+    return any(isinstance(part, ast.Name) and part.id in names for expr in encoded for part in ast.walk(expr))
 
 
 def _weak(program: Program, call: Call) -> Iterator[Finding]:
@@ -196,6 +232,10 @@ def _line(script: Script, line: int) -> str:
     return script.lines[line - 1][:2000] if 0 < line <= len(script.lines) else ""
 
 
+def _feeds_text(command: Command) -> bool:
+    return command.before is not None and command.before.name in ("echo", "printf")
+
+
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
     for command in script.commands:
@@ -206,8 +246,10 @@ def shell(script: Script) -> Iterator[Finding]:
             name == "openssl"
             and command.args[:1] == ("genrsa",)
             and any(arg.isdigit() and int(arg) < 2048 for arg in command.args)
-        ):
+        ) or (name == "ssh-keygen" and any(size.isdigit() and 256 < int(size) < 2048 for size in command.args)):
             yield WEAK.at(line, "makes a key that is too short", column)
+        elif name in ("md5sum", "sha1sum", "sha256sum") and command.loops and _feeds_text(command):
+            yield CRACK.at(line, "hashes words one after the other", column)
         elif (
             name in ("md5sum", "sha1sum", "cksum", "base64")
             and command.before is not None

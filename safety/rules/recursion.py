@@ -32,6 +32,12 @@ def python(program: Program) -> Iterator[Finding]:
             name = made.targets[0].id
             if name in _unconditional(made.value.body, False):
                 yield RECURSION.at(made.lineno, f"{name} calls itself without an end", made.col_offset + 1)
+    for node in program.nodes(ast.FunctionDef):
+        owner = program.names.outer.get(id(node))
+        if not isinstance(node, ast.FunctionDef) or node.name != "__init__" or not isinstance(owner, ast.ClassDef):
+            continue
+        if any(_makes(statement, owner.name) for statement in node.body):
+            yield RECURSION.at(node.lineno, f"each {owner.name} makes another without an end", node.col_offset + 1)
     functions = {node.name: node for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef)}
     edges: dict[str, set[str]] = {}
     for call in program.names.calls:
@@ -53,6 +59,12 @@ def python(program: Program) -> Iterator[Finding]:
             if isinstance(program.function(node), ast.ClassDef) and name in called and not _calls_self(node, name):
                 continue
             yield RECURSION.at(node.lineno, f"{name} calls itself without an end", node.col_offset + 1)
+
+
+def _makes(statement: ast.stmt, name: str) -> bool:
+    if not isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign)):
+        return False
+    return name in _unconditional(statement, False)
 
 
 def _calls_self(node: ast.FunctionDef, name: str) -> bool:

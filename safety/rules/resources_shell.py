@@ -61,12 +61,16 @@ _CONDITION = re.compile(
     r"^\s*(while|until)\s+(?:\[\[?|test|\(\()\s*[\"']?\$?\{?(\w+)\}?[\"']?\s*(-lt|-le|-gt|-ge|-ne|-eq|<=?|>=?|!=|==)"
     r"\s*[\"']?(\$?\{?\w+\}?)[\"']?\s*(?:\]\]?|\)\))?\s*(?:;|\n)"
 )
+_COUNTED = re.compile(r"^\s*for\s*\(\(\s*(\w+)\s*=[^;]*;\s*\1\s*([<>])=?[^;]*;\s*\1\s*([+-])(?:\3|=)")
 _LEAVES = re.compile(r"\b(?:break|return|exit|exec|read|wait|kill)\b")
 _WANTS = {"-lt": "up", "-le": "up", "<": "up", "<=": "up", "-gt": "down", "-ge": "down", ">": "down", ">=": "down"}
 
 
 def _never_ends(text: str) -> bool:
     """Whether a counting loop counts the wrong way, or not at all."""
+    counted = _COUNTED.match(text)
+    if counted is not None:
+        return (counted[2] == "<") == (counted[3] == "-") and not _LEAVES.search(text[counted.end() :])
     found = _CONDITION.match(text)
     if found is None or _LEAVES.search(text[found.end() :]):
         return False
@@ -81,21 +85,31 @@ def _never_ends(text: str) -> bool:
     if not goes_up and not goes_down:
         set_there = re.search(rf"\b(?:{name}=|(?:let|local|declare|printf -v|mapfile|readarray|getopts|shift)\b)", body)
         return set_there is None and re.fullmatch(r"\d+", bound) is not None and f"(({name}" not in body
-    wanted = _WANTS.get(operator)
+    wanted = "down" if operator in ("-ne", "!=") and bound == "0" else _WANTS.get(operator)
     if word == "until" or wanted is None or goes_up == goes_down:
         return False
     return wanted == ("down" if goes_up else "up")
 
 
 def _recursion(script: Script) -> Iterator[Finding]:
-    for name, node in script.functions.items():
-        body = node.child_by_field_name("body")
-        for child in body.named_children if body is not None else ():
-            if child.type in ("if_statement", "case_statement", "list", "test_command"):
-                break
-            if child.type == "command" and script.text(child).split()[0] == name:
-                yield RECURSION.at(child.start_point[0] + 1, f"{name} calls itself without an end")
-                break
+    certain = {name: set(_first_calls(script, node)) for name, node in script.functions.items()}
+    for name, called in certain.items():
+        if name in called or any(name in certain.get(other, ()) for other in called):
+            line = script.functions[name].start_point[0] + 1
+            yield RECURSION.at(line, f"{name} calls itself without an end")
+
+
+def _first_calls(script: Script, function: Node) -> Iterator[str]:
+    """The commands that a function runs before anything could end it."""
+    body = function.child_by_field_name("body")
+    for child in body.named_children if body is not None else ():
+        if child.type in ("if_statement", "case_statement", "list", "test_command", "while_statement"):
+            return
+        if child.type == "command":
+            name = script.text(child).split()[0]
+            if name in ("return", "exit", "exec"):
+                return
+            yield name
 
 
 def _shell_huge(command: Command) -> Iterator[Finding]:
@@ -114,6 +128,8 @@ def _shell_huge(command: Command) -> Iterator[Finding]:
     ):
         if name == "yes" or any(arg in ("/dev/zero", "/dev/urandom", "/dev/random") for arg in command.args):
             yield HUGE.at(line, "writes without an end", column)
+    elif _waits(command) or _is_endless_source(command):
+        yield ENDLESS.at(line, f"{name} never comes to an end", column)
     elif name == "yes" and command.background:
         yield ENDLESS.at(line, "yes goes on without an end", column)
     elif (
@@ -128,6 +144,13 @@ def _shell_huge(command: Command) -> Iterator[Finding]:
         yield HUGE.at(line, f"{name} wears the machine out", column)
     elif name in ("seq",) and any(arg.isdigit() and int(arg) >= 10**9 for arg in command.args if len(arg) < 30):
         yield HUGE.at(line, "counts further than the time limit allows", column)
+
+
+def _waits(command: Command) -> bool:
+    """Whether a command is made to go on for ever."""
+    if command.name == "tail":
+        return command.has("-f", "-F", "--follow") and not command.background
+    return command.name == "sleep" and command.args == ("infinity",)
 
 
 def _is_endless_source(command: Command) -> bool:

@@ -86,11 +86,15 @@ _SENT = re.compile(
     r"^(?:flask\.request\.|bottle\.request\.|.*\brequest\.(?:args|form|values|GET|POST|query_params|cookies"
     r"|json)\b|cgi\.FieldStorage)"
 )
+_REQUESTED = re.compile(r"\b(?:request|req)\.(?:args|form|values|GET|POST|query_params|cookies|params|query)\b")
 _INJECTED = re.compile(
     r"['\"]\s*or\s+['\"]?1['\"]?\s*=\s*['\"]?1|\bunion\s+(?:all\s+)?select\b.*\bfrom\b.*(?:password|users"
     r"|information_schema)|;\s*drop\s+table\b|'\s*;\s*--|\bor\s+1\s*=\s*1\b|=\s*'[^'\n]{0,60}'\s*(?:--|\#)"
-    r"|xp_cmdshell|\bsleep\(\d+\)\s*--",
+    r"|['\"]\s*or\s*['\"](\w+)['\"]\s*=\s*['\"]\1|^\$where$|xp_cmdshell|\bsleep\(\d+\)\s*--",
     re.IGNORECASE,
+)
+_SQL = re.compile(
+    r"\s*(?:select\s.+\sfrom|insert\s+into|update\s+\S+\s+set|delete\s+from)\s", re.IGNORECASE | re.DOTALL
 )
 _OPEN_QUOTE = re.compile(r"\b(?:select|insert|update|delete)\b.*['\"]%?\s*$", re.IGNORECASE | re.DOTALL)
 _PLACE = re.compile(r"\b(?:select|insert|update|delete)\b.*'%?(?:%s|\{\w*\})", re.IGNORECASE | re.DOTALL)
@@ -106,6 +110,17 @@ def python(program: Program) -> Iterator[Finding]:
     yield from _cookies(program)
     for call in program.calls:
         yield from _call(program, call)
+    for node in program.nodes(ast.BinOp, ast.JoinedStr):
+        if isinstance(node, (ast.BinOp, ast.JoinedStr)) and not isinstance(program.parent(node), ast.BinOp):
+            texts = [value[:20_000] for value in program.values(node) if isinstance(value, str)]
+            if any(_BAD_SCRIPT.search(text) for text in texts):
+                yield SCRIPT.at(
+                    node.lineno, "makes a script of the kind that attacks a page's visitors", node.col_offset + 1
+                )
+            elif any(_SQL.match(text) for text in texts) and (
+                _pasted(program, node) or any(map(_INJECTED.search, texts))
+            ):
+                yield QUERY.at(node.lineno, "pastes text into a query", node.col_offset + 1)
     for node in program.nodes(ast.Constant):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _is_docstring(program, node):
             text = node.value[:20_000]
@@ -121,14 +136,12 @@ def _cookies(program: Program) -> Iterator[Finding]:
     for node in program.nodes(ast.Assign):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         off = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is False
-        if off and isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-            if str(target.slice.value).lower() in (
-                "httponly",
-                "secure",
-                "session_cookie_httponly",
-                "session_cookie_secure",
-            ):
-                yield COOKIE.at(target.lineno, "gives a cookie without its protection", target.col_offset + 1)
+        key = target.slice.value if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) else ""
+        if off and target is not None and str(key).lower() in _COOKIE_KEYS:
+            yield COOKIE.at(target.lineno, "gives a cookie without its protection", target.col_offset + 1)
+
+
+_COOKIE_KEYS = ("httponly", "secure", "session_cookie_httponly", "session_cookie_secure")
 
 
 def _is_docstring(program: Program, node: ast.Constant) -> bool:
@@ -161,6 +174,12 @@ def _call(program: Program, call: Call) -> Iterator[Finding]:
         value is False for key in ("httponly", "secure") for value in call.keywords.get(key, ())
     ):
         yield COOKIE.at(call.line, "gives a cookie without its protection", call.column)
+    elif (
+        last in ("HttpResponse", "HTMLResponse")
+        and call.node.args
+        and _REQUESTED.search(ast.unparse(call.node.args[0]))
+    ):
+        yield MARKUP.at(call.line, "puts what a visitor sends into a page as it is", call.column)
     elif call.name.endswith(("markupsafe.Markup", "flask.Markup", "mark_safe")) and any(
         HOLE in as_text(value) for value in given[:1]
     ):
@@ -258,7 +277,13 @@ def _page(
     program: Program, expr: ast.expr, line: int, function: ast.FunctionDef | ast.AsyncFunctionDef
 ) -> Iterator[Finding]:
     for value in program.values(expr):
-        sent = isinstance(value, Ref) and _SENT.match(value.name)
+        own = (
+            {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)}
+            if _is_route(function)
+            else set()
+        )
+        given = any(isinstance(part, ast.Name) and part.id in own for part in ast.walk(expr))
+        sent = (isinstance(value, Ref) and _SENT.match(value.name)) or (given and _TAG.search(as_text(value)))
         text = as_text(value)
         if (sent or (HOLE in text and _TAG.search(text))) and not _escapes(function):
             yield MARKUP.at(line, "puts what a visitor sends into a page as it is", expr.col_offset + 1)
