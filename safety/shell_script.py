@@ -445,7 +445,9 @@ def _around(node: Node, script: Script) -> tuple[tuple[str, ...], str, bool]:
     """The loops and the function around a command, and whether it is sent to the background."""
     loops: list[str] = []
     function = ""
-    after = node.next_sibling
+    outer = node.parent
+    whole = outer if outer is not None and outer.type == "redirected_statement" else node
+    after = whole.next_sibling
     background = after is not None and after.type == "&"
     at = node.parent
     for _ in range(200):

@@ -192,7 +192,9 @@ def _loop(
                 not stuck and name in ("next", "?.pop", "?.remove", "?.index", "?.popleft") for name in names
             )
         inner = own and not isinstance(node, (ast.While, ast.For))
-        stack.extend((child, inner) for child in ast.iter_child_nodes(node))
+        # A `break` in the `else` of an inner loop is the outer one's.
+        after = {id(child) for child in getattr(node, "orelse", ())} if isinstance(node, (ast.While, ast.For)) else ()
+        stack.extend((child, inner or (own and id(child) in after)) for child in ast.iter_child_nodes(node))
     if leaves or _in_daemon(program, loop):
         return
     if forks and not waits:
