@@ -4,12 +4,13 @@ VENV := .venv/bin/python
 # Half of the tests wait for a container or a terminal most of the time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: help run test test-full lint bench soak fuzz image image-full setup environment lock clean stop-engine
+.PHONY: help run test test-full test-runsc lint bench soak fuzz image image-full setup environment lock clean stop-engine
 
 help:
 	@echo 'make run         set everything up and start the chat (without a terminal: play the demo)'
 	@echo 'make test        set everything up and run the tests'
 	@echo 'make test-full   the tests of all fifteen languages, on the full image'
+	@echo 'make test-runsc  the abuse cases with gVisor, where the engine has it'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make bench       speed figures; make soak, make fuzz: long runs'
 	@echo 'make image       the sandbox image; make image-full: the one with all languages'
@@ -23,6 +24,11 @@ run: setup
 
 test: setup
 	$(VENV) -m pytest -n $(WORKERS)
+
+# Where the engine has gVisor as `runsc`, with --network=none and --platform=ptrace or systrap.
+test-runsc: setup
+	ROUNDTABLE_TEST_RUNTIME=runsc $(VENV) -m pytest -n $(WORKERS) tests/sandbox/test_cases_*.py tests/sandbox/test_gvisor.py \
+		tests/sandbox/test_bounds.py tests/sandbox/test_ends.py tests/sandbox/test_warm.py
 
 test-full: image-full
 	ROUNDTABLE_FULL=1 $(VENV) -m pytest tests/full

@@ -16,7 +16,7 @@ from sandbox.languages import TABLE
 from sandbox.packages.hand_in import hand_in
 from sandbox.packages.wheels import Target
 from sandbox.policy import MIB, SandboxPolicy
-from sandbox.posture import HOME, PACKAGES, WORKSPACE, broken_promises, places
+from sandbox.posture import HOME, PACKAGES, WORKSPACE, broken_promises, is_gvisor, places, processes
 from utils.docker_utils import OWNER_LABEL, image_name, owner_label_value
 from utils.errors import ConfigurationError, ImageMissingError, SandboxError
 
@@ -172,7 +172,8 @@ async def _remove(engine: Engine, identifier: str) -> None:
 
 def _refused(error: EngineError, policy: SandboxPolicy) -> ConfigurationError | SandboxError:
     message = error.message.rstrip(".")
-    if policy.runtime and "runtime" in message.lower():
+    # "Unknown runtime specified", in newer ones "unknown or invalid runtime name".
+    if policy.runtime and "unknown" in message.lower() and "runtime" in message.lower():
         return ConfigurationError(
             f"Docker does not know the runtime {policy.runtime} of sandbox.yaml.",
             "Register it with the engine, or remove the line.",
@@ -195,7 +196,7 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
         "Memory": policy.memory_mib * MIB,
         "MemorySwap": policy.memory_mib * MIB,
         "NanoCpus": int(policy.cpus * 1e9),
-        "PidsLimit": policy.pids,
+        "PidsLimit": processes(policy),
         "IpcMode": "none",
         "LogConfig": {"Type": "none"},
         "Init": False,
@@ -213,7 +214,8 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
     return {
         "Image": image,
         "Entrypoint": ["python3"],
-        "Cmd": ["-I", "-c", bundle.source()],
+        # -S: nothing but the standard library, which is there a little sooner.
+        "Cmd": ["-I", "-S", "-c", bundle.source()],
         "User": f"{user}:{user}",
         "WorkingDir": WORKSPACE,
         "Hostname": "sandbox",
@@ -257,6 +259,8 @@ def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
         },
         "file_size_bytes": policy.file_size_mib * MIB,
         "open_files": policy.open_files,
+        "message_queues": not is_gvisor(policy),
+        "system_v": not is_gvisor(policy),
         "warm": list(policy.warm_imports) if warm else [],
         "warm_source": bundle.warm_source() if warm else "",
         "kernel_source": bundle.kernel_source() if policy.kernel else "",

@@ -30,6 +30,17 @@ def is_gvisor(policy: SandboxPolicy) -> bool:
     return "runsc" in policy.runtime
 
 
+def processes(policy: SandboxPolicy) -> int:
+    """The limit of processes as the engine is told it.
+
+    gVisor has one or two of the host's for each of its own, beside its threads, and ends where it can have no more.
+    """
+    return 2 * policy.pids + _GVISOR_THREADS if is_gvisor(policy) else policy.pids
+
+
+_GVISOR_THREADS = 128
+
+
 def broken_promises(facts: Mapping[str, Any], policy: SandboxPolicy) -> list[str]:
     """What is not as promised, in words; a fact that is missing counts as broken."""
     broken = []
@@ -45,7 +56,8 @@ def broken_promises(facts: Mapping[str, Any], policy: SandboxPolicy) -> list[str
         broken.append(f"the user and groups are {facts.get('ids')}, not {policy.user_id}")
     if facts.get("pid") != 1:
         broken.append("the supervisor is not the container's first process")
-    if facts.get("root_read_only") is not True:
+    # gVisor's statvfs has no flags, its table of mounts has.
+    if facts.get("root_read_only") is not True and not (is_gvisor(policy) and "ro" in facts.get("root_mount", [])):
         broken.append("the root file system can be written")
     if facts.get("writable") != []:
         broken.append(f"other places can be written: {facts.get('writable')}")

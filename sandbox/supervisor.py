@@ -43,8 +43,8 @@ class Supervisor:
         self._link = Link()
         self._wake = Wake()
         self._config: dict[str, Any] = self._link.next_frame()[1]
-        limits = process.Limits(self._config["file_size_bytes"], self._config["open_files"])
-        self._world = process.World(self._config["env"], limits, seccomp.Filter())
+        limits = process.Limits(*(self._config[name] for name in ("file_size_bytes", "open_files", "message_queues")))
+        self._world = process.World(self._config["env"], limits, seccomp.Filter(self._config["system_v"]))
         self._workspace = files.Workspace(self._config["workspace"])
         self._refused: Left = []
         self._state = posture.own_state()

@@ -29,6 +29,7 @@ def report(commands: list[str], writable: list[str]) -> dict[str, Any]:
     facts["ids"] = [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getgroups()]
     facts["pid"] = os.getpid()
     facts["root_read_only"] = bool(os.statvfs("/").f_flag & os.ST_RDONLY)
+    facts["root_mount"] = _root_options()
     facts["writable"] = _other_writable_mounts(writable)
     facts["tmpfs"] = {path: _tmpfs(path) for path in writable}
     facts["interfaces"] = sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else _interfaces()
@@ -57,6 +58,11 @@ def _other_writable_mounts(expected: list[str]) -> list[str]:
             if kind not in ("mqueue", "devpts", "proc") and path not in expected and os.access(path, os.W_OK):
                 found.append(path)
     return [path for path in found if path not in _DEVICES]
+
+
+def _root_options() -> list[str]:
+    with open("/proc/self/mounts") as file:
+        return [option for line in file if line.split(" ")[1] == "/" for option in line.split(" ")[3].split(",")]
 
 
 _DEVICES = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/sched_debug")

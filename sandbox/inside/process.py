@@ -36,14 +36,15 @@ def ignore_signals() -> None:
 class Limits:
     """What a block's process may use; the memory, the processes and the disk are the container's to limit."""
 
-    def __init__(self, file_size_bytes: int, open_files: int) -> None:
+    def __init__(self, file_size_bytes: int, open_files: int, message_queues: bool = True) -> None:
         self._values = [
             (resource.RLIMIT_FSIZE, file_size_bytes),
             (resource.RLIMIT_NOFILE, open_files),
             (resource.RLIMIT_CORE, 0),
-            # POSIX message queues would outlive the block.
-            (resource.RLIMIT_MSGQUEUE, 0),
         ]
+        if message_queues:
+            # POSIX message queues would outlive the block. gVisor has none, and refuses the limit.
+            self._values.append((resource.RLIMIT_MSGQUEUE, 0))
 
     def apply(self) -> None:
         """Set them on this process, for good."""

@@ -37,6 +37,13 @@ _REFUSED: dict[str, tuple[int, int, tuple[tuple[int, int], ...]]] = {
     "move_pages": (279, 239, ((0, _SUPERVISOR),)),
 }
 
+# Where what they make cannot be listed, and so not removed after the block, which is so in gVisor.
+_SYSTEM_V: dict[str, tuple[int, int, tuple[tuple[int, int], ...]]] = {
+    "shmget": (29, 194, ()),
+    "semget": (64, 190, ()),
+    "msgget": (68, 186, ()),
+}
+
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """Name -> (AUDIT_ARCH value of linux/audit.h, column of the call's number)."""
 
@@ -52,8 +59,11 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def build(machine: str) -> bytes:
-    """The filter as classic BPF. Raises `KeyError` for an architecture that it is not written for."""
+def build(machine: str, system_v: bool = True) -> bytes:
+    """The filter as classic BPF. `system_v`: its shared memory, semaphores and queues may be made.
+
+    Raises `KeyError` for an architecture that it is not written for.
+    """
     architecture, column = _ARCHITECTURES[machine]
     code = [
         _instruction(_LOAD, 4),  # seccomp_data.arch
@@ -63,7 +73,7 @@ def build(machine: str) -> bytes:
         _instruction(_JUMP_GREATER_EQUAL, _X32_BIT, 0, 1),
         _instruction(_RETURN, _REFUSE),
     ]
-    for on_x86_64, on_aarch64, refused in _REFUSED.values():
+    for on_x86_64, on_aarch64, refused in (*_REFUSED.values(), *(() if system_v else _SYSTEM_V.values())):
         code += _rule((on_x86_64, on_aarch64)[column], refused)
     return b"".join([*code, _instruction(_RETURN, _ALLOW)])
 
@@ -90,8 +100,8 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
 class Filter:
     """The filter, made ready before a fork so that the child only has to install it."""
 
-    def __init__(self) -> None:
-        instructions = build(os.uname().machine)
+    def __init__(self, system_v: bool = True) -> None:
+        instructions = build(os.uname().machine, system_v)
         self._program = _Program(len(instructions) // 8, instructions)
 
     def install(self) -> None:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from autogen_core import CancellationToken
 
 from sandbox.base import ExecutionResult, OnOutput, Sandbox
@@ -17,8 +18,18 @@ from sandbox.policy import SandboxPolicy
 IMAGE = os.environ.get("ROUNDTABLE_TEST_IMAGE", "")
 """Another image to try the suite on; empty: the program's own."""
 
+RUNTIME = os.environ.get("ROUNDTABLE_TEST_RUNTIME", "")
+"""Another container runtime to try the suite on (`make test-runsc`); empty: the engine's own."""
+
+
+def only_runc(reason: str) -> pytest.MarkDecorator:
+    """Mark a test of what gVisor, which is another kernel, does not have or does in its own way."""
+    return pytest.mark.skipif("runsc" in RUNTIME, reason=f"gVisor: {reason}")
+
+
 SMALL = SandboxPolicy(
     image=IMAGE,
+    runtime=RUNTIME,
     timeout_s=20,
     memory_mib=256,
     reserve_mib=64,
@@ -61,7 +72,9 @@ import json, os
 def listed(path):
     return sorted(os.listdir(path))
 processes = [name for name in os.listdir('/proc') if name.isdigit() and int(name) not in (1, os.getpid())]
-shared = sum(len(open(f'/proc/sysvipc/{name}').readlines()) - 1 for name in ('shm', 'sem', 'msg'))
+# gVisor has no such lists: there none can be made.
+lists = [f'/proc/sysvipc/{name}' for name in ('shm', 'sem', 'msg') if os.path.exists('/proc/sysvipc')]
+shared = sum(len(open(name).readlines()) - 1 for name in lists)
 print(json.dumps([2 + 2, processes, shared, listed('/tmp'), listed(os.environ['HOME']), listed('/dev/shm')]))
 """
 

@@ -36,3 +36,7 @@ async def own_box(tmp_path: Path) -> AsyncIterator[DockerExecutor]:
     await boxes.check_clean(executor)
     await executor.stop()
     assert boxes.containers(executor.container_name) == []
+
+
+collect_ignore = [] if "runsc" in boxes.RUNTIME else ["test_gvisor.py"]
+"""It takes an engine that has gVisor: `make test-runsc`."""

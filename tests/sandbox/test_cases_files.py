@@ -13,6 +13,7 @@ from tests.sandbox.box import run
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module")]
 
 
+@boxes.only_runc("device nodes can be made, of its own devices")
 async def test_case_13_only_regular_files_come_back(box: DockerExecutor) -> None:
     result = await run(
         box,
@@ -129,6 +130,7 @@ async def test_case_26_files_belong_to_the_user(box: DockerExecutor) -> None:
     assert not [name for name in os.listdir(box.work_dir) if name.startswith(".")]
 
 
+@boxes.only_runc("the error is that of permissions")
 async def test_case_27_nothing_else_can_be_written(box: DockerExecutor) -> None:
     result = await run(
         box,
@@ -157,6 +159,7 @@ except OSError as error:
     assert result.output == "Read-only file system\n"
 
 
+@boxes.only_runc("System V memory is refused, as test_gvisor.py shows")
 async def test_case_27_what_a_block_hides_is_wiped_too(box: DockerExecutor) -> None:
     code = """
 mkdir -p /tmp/a/b/c ~/.config/x /dev/shm/d && touch /tmp/a/b/c/f ~/.bashrc ~/.config/x/y /dev/shm/d/e

@@ -205,6 +205,7 @@ sys.stdout.flush()
 """
 
 
+@boxes.only_runc("some reach the supervisor and cost the container, as test_gvisor.py shows")
 async def test_case_21_attacks_on_the_supervisor(box: DockerExecutor) -> None:
     look = "cut -d' ' -f 1,4,18,19,40,41 /proc/1/stat; grep -i allowed_list /proc/1/status"
     before = await run(box, look, "bash")
@@ -224,6 +225,7 @@ async def test_case_21_starving_the_supervisor(tmp_path: Path) -> None:
         await boxes.check_clean(own)
 
 
+@boxes.only_runc("limits of another process cannot be changed")
 async def test_case_21_a_changed_supervisor_is_discarded(own_box: DockerExecutor) -> None:
     # What the filter refuses to a block is done from outside here: the sandbox must notice all the same.
     await run(own_box, "echo up", "bash")

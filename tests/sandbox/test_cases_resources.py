@@ -16,6 +16,7 @@ HOST_BYTES = 16 << 20
 """What the host may need for any one block."""
 
 
+@boxes.only_runc("it costs the container, as test_gvisor.py shows")
 async def test_case_01_fork_bomb(box: DockerExecutor) -> None:
     result = await run(
         box,
@@ -38,6 +39,7 @@ while True:
     assert "temporarily unavailable" in reason
 
 
+@boxes.only_runc("it costs the container, as test_gvisor.py shows")
 async def test_case_01_fork_bomb_that_never_rests(tmp_path: Path) -> None:
     async with DockerExecutor(policy=boxes.policy(timeout_s=1), work_dir=tmp_path) as own:
         result = await run(own, ":(){ :|:& };: ; wait; while true; do :|: & done", "bash")
@@ -46,11 +48,13 @@ async def test_case_01_fork_bomb_that_never_rests(tmp_path: Path) -> None:
         await boxes.check_clean(own)
 
 
+@boxes.only_runc("it costs the container, as test_gvisor.py shows")
 async def test_case_02_memory_bomb(box: DockerExecutor) -> None:
     result = await run(box, "data = []\nwhile True: data.append(b'x' * (8 << 20))")
     assert (result.exit_code, result.oom, result.timed_out, result.signal) == (137, True, False, 9)
 
 
+@boxes.only_runc("it costs the container, as test_gvisor.py shows")
 async def test_case_02_memory_bomb_in_a_child(box: DockerExecutor) -> None:
     result = await run(box, "python3 -c \"data=[]\nwhile True: data.append(b'x'*(8<<20))\"; echo after $?", "bash")
     assert (result.exit_code, result.oom) == (0, True)
@@ -131,6 +135,7 @@ async def test_case_09_full_disk(box: DockerExecutor) -> None:
     assert any("workspace is full" in note for note in after.notes)
 
 
+@boxes.only_runc("inodes are not counted")
 @pytest.mark.parametrize("place", ["/workspace", "/tmp", "/home/sandbox", "/dev/shm"])
 async def test_case_10_a_million_files(place: str, box: DockerExecutor) -> None:
     code = f"import os\nos.chdir({place!r})\nfor i in range(1_000_000): open(f'f{{i}}', 'w').close()"
@@ -143,6 +148,7 @@ async def test_case_10_a_million_files(place: str, box: DockerExecutor) -> None:
         assert len(result.left_behind) <= 51
 
 
+@boxes.only_runc("inodes are not counted")
 async def test_case_10_directories_without_end(box: DockerExecutor) -> None:
     code = "import os\nos.chdir('/tmp')\nwhile True:\n  os.mkdir('d')\n  os.chdir('d')"
     result = await run(box, code)

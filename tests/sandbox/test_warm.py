@@ -132,6 +132,7 @@ async def test_the_time_limit_holds_for_it_too(tmp_path: Path) -> None:
         await boxes.check_clean(own)
 
 
+@boxes.only_runc("it costs the container, as test_gvisor.py shows")
 async def test_the_memory_limit_holds_for_it_too(both: tuple[DockerExecutor, DockerExecutor]) -> None:
     _, warm = both
     await warm.until_warm()
@@ -141,6 +142,7 @@ async def test_the_memory_limit_holds_for_it_too(both: tuple[DockerExecutor, Doc
     await boxes.check_clean(warm)
 
 
+@boxes.only_runc("ls cannot list its /proc")
 async def test_no_warm_process_where_the_environment_could_lead_it(tmp_path: Path) -> None:
     policy = boxes.policy(warm=True, env=("PYTHONPATH",))
     async with DockerExecutor(policy=policy, environ={"PYTHONPATH": "/workspace"}, work_dir=tmp_path) as own:
