@@ -40,7 +40,7 @@ _QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n')
 _DEFAULT = re.compile(r"^:?[-=+](.*)$", re.DOTALL)
 _ENDLESS = re.compile(
     r"^\s*(?:while\s+(?:true|:|1|\[\[?\s*(?:1|true)\s*\]\]?|\(\(\s*1\s*\)\)|/bin/true|\[\[?\s*(\S+)\s+(?:-eq|==?)\s+\1\s*\]\]?)\s*(?:;|\n|do)"
-    r"|until\s+(?:false|/bin/false)\b|for\s*\(\(\s*;\s*;\s*\)\))"
+    r"|until\s+(?:\[\[?\s*(\d+)\s+-eq\s+(?!\2\b)\d+\s*\]|(?:false|/bin/false)\b)|for\s*\(\(\s*;\s*;\s*\)\))"
 )
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 

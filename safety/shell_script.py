@@ -125,9 +125,12 @@ class Script:
 
     def _parse(self) -> Tree | None:
         """The tree, or None where that would take too long: the parser is slow on what is broken."""
+        # The grammar's scanner reads past its tables for characters beyond ASCII, now and then with a segmentation
+        # fault. To the shell they are letters like any other: it gets letters in their place, lengths stay.
+        plain = self._bytes.translate(_LETTERS)
 
         def piece(offset: int, _: object) -> bytes:
-            return self._bytes[offset : offset + 4096]
+            return plain[offset : offset + 4096]
 
         tree: Tree | None = Parser(_language()).parse(piece, progress_callback=lambda *_: self.clock.is_over)
         return tree
@@ -406,6 +409,7 @@ class Script:
 
 _SUBSTRING = re.compile(r"(\$\{[A-Za-z_]\w*(?:\[[^\]\n]{1,80}\])?:\s*)\$(?=[A-Za-z_])")
 _OPERATORS = words("> >> < <> >| &> &>> >& <& <&- >&-")
+_LETTERS = bytes(code if code < 128 else ord("x") for code in range(256))
 _SYSTEM_BINS = {"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
 
 

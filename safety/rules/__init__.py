@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -46,8 +48,16 @@ TANGLED = Rule(
 RULES = (TOO_LONG, BROKEN, LANGUAGE, TANGLED)
 
 
+_TRIFLES = {
+    "python": "import os\nimport subprocess\nprint(open('a').read(), os.getcwd(), eval('1'))\nsubprocess.run(['ls'])\n",
+    "bash": 'for f in *.txt; do cat "$f" | sort > out; done; rm -f out\n',
+}
+"""A little of what each analysis knows."""
+
+
 def review(language: str, code: str) -> tuple[Verdict, tuple[Finding, ...]]:
     """The verdict of the rules on one block, and the findings behind it, by line. Never raises."""
+    _warm_up(language)
     if len(code.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         findings = [TOO_LONG.at(0, f"longer than {MAX_BYTES // 1024} KB: not analysed")]
     else:
@@ -64,6 +74,15 @@ def review(language: str, code: str) -> tuple[Verdict, tuple[Finding, ...]]:
     return worst(finding.verdict for finding in kept) if kept else "allow", kept
 
 
+@functools.cache
+def _warm_up(language: str) -> None:
+    """Read a trifle once: what is imported and built for it must not count against the time of a real review."""
+    if trifle := _TRIFLES.get(language):
+        with contextlib.suppress(Exception):  # a real review tells of what fails
+            for _ in range(3):  # the first may spend its time on imports alone
+                list(_findings(language, trifle))
+
+
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by family."""
     from safety.rules import (
@@ -75,6 +94,7 @@ def all_rules() -> tuple[Rule, ...]:
         host,
         known,
         logic,
+        lures,
         network,
         obfuscation,
         obfuscation_shell,
@@ -108,6 +128,7 @@ def all_rules() -> tuple[Rule, ...]:
         data,
         logic,
         people,
+        lures,
         reviewer,
         known,
     )
@@ -168,6 +189,7 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         host,
         inner,
         logic,
+        lures,
         network,
         obfuscation,
         packages,
@@ -209,6 +231,7 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         data,
         logic,
         people,
+        lures,
     ):
         if limits.clock.is_over:
             program.steps = program.max_steps + 1
@@ -230,6 +253,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         files_shell,
         host,
         inner,
+        lures,
         network_shell,
         obfuscation_shell,
         packages,
@@ -261,6 +285,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         abuse,
         data,
         people,
+        lures,
     ):
         if limits.clock.is_over:
             script.steps = MAX_STEPS + 1

@@ -84,7 +84,8 @@ _INSULT = re.compile(
     r"|\byou (?:dumb|stupid|ugly|pathetic|worthless|filthy|useless|lazy)\b|\bnobody (?:likes|loves"
     r"|cares about|wants) you\b"
     r"|(?<!\bit)(?<!\bthis)(?<!\bthat)\s(?:is|are)\s+(?:\w+\s+){0,2}(?:idiots?|morons?|losers?|scum|imbeciles?|pathetic|worthless|nazis"
-    r"|dumber|stupider|uglier|(?:too|so) (?:fat|stupid|dumb|ugly)|stupid)\b|\bfilthy (?:animal|pig)"
+    r"|dumb|disgusting|subhuman|vermin|inferior to|dumber|stupider|uglier|(?:too|so) (?:fat|stupid|dumb"
+    r"|ugly)|stupid)\b|\bfilthy (?:animal|pig)"
     r"|\bshut your mouth\b|\bwhere you came from\b"
     r"|\b(?:shut up|go to hell|get lost|screw you|drop dead)\b",
     re.IGNORECASE,
@@ -100,7 +101,10 @@ _THREAT = re.compile(
     r"|\bkill yoursel|\bshould (?:all |just |simply )?(?:be (?:shot|killed|exterminated|hanged|lynched|executed"
     r"|wiped out|eliminated|deported|banned)|die)\b"
     r"|\b(?:leak|publish|release|expose|share)\b.{0,15}\byour\b.{0,20}\b(?:photos|pictures|history|secrets?|data|videos?)"
-    r"|\bif you (?:don't|do not) (?:pay|send)\b|\bi know where you live\b|\byou(?:'ll| will) (?:regret"
+    r"|\bif you (?:don't|do not) (?:pay|send)\b|\bi hope (?:you|they|he|she) (?:\w+\s+){0,4}?(?:die|suffer"
+    r"|cancer)\b|\b(?:kill|exterminate|lynch|wipe out) (?:all|every) (?:the |of )?"
+    r"(?!process|job|task|enem|monster|zombie|worker|thread|child|the\b|bug|alien|running|of )\w+"
+    r"|\bi know where you live\b|\byou(?:'ll| will) (?:regret"
     r"|pay for) (?:this|it)\b|\bdeserves? to (?:die|suffer|be hurt)\b",
     re.IGNORECASE,
 )
@@ -129,7 +133,8 @@ _LIE = re.compile(
     r"|do not) need (?:a doctor|medication|insulin)\b"
     r"|\bsmoking (?:is (?:good|healthy|safe)|(?:cures|improves|prevents))|\baliens? (?:have )?(?:landed"
     r"|invaded)|\bmiracle (?:cure|pill|diet)\b"
-    r"|\bmind control\b|\bchemtrails\b|\billuminati\b|\bnew world order\b|\bshocking\s*:|\byou won't believe\b"
+    r"|\bstudy proves\b|\bexperts (?:say|warn|agree)\b|\bmind control\b|\bchemtrails\b|\billuminati\b"
+    r"|\bnew world order\b|\bshocking\s*:|\byou won't believe\b"
     r"|\blost \d+ (?:kg|kilos|pounds|lbs) in\b|\bchanged my life\b|\$[\d,]{5,}.{0,80}\b(?:bank|account|card)\b"
     r"|\b(?:100% (?:guaranteed|safe|effective|proven)|scientists (?:have )?(?:confirm|prove)\w* that)\b",
     re.IGNORECASE,
@@ -147,7 +152,7 @@ _RECIPE = re.compile(
 )
 _HINT = re.compile(
     r"you|are |is |hate|kill|hurt|die|vaccin|moon|earth|5g|cure|hoax|how to|guide|recipe|to make|break"
-    r"|guarant|doctor|race\b|power|supre|steal|ruin|steps|instruct|ways|belong|deserve|inferior|must|should|want|mind|chem|lost|chang|\$|shock|filthy|shut|leak|publish|deport"
+    r"|guarant|doctor|race\b|power|supre|steal|ruin|steps|instruct|ways|belong|deserve|inferior|must|should|want|mind|chem|lost|chang|\$|shock|filthy|shut|leak|publish|hope|study|expert|extermin|wipe|deport"
     r"|[a-z]\*|" + _SLUR.pattern,
     re.IGNORECASE,
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
-from safety.python_values import MAX_TEXT, as_text
+from safety.python_values import MAX_TEXT, Local, as_text
 from safety.rules.loops import ENDLESS, is_infinite, range_sizes
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
@@ -194,6 +194,8 @@ def _size(program: Program, expr: ast.expr) -> int:
         return max(numbers, default=1) * (8 if lists else 1)
     if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and expr.func.id in ("bytearray", "bytes"):
         return max((value for arg in expr.args for value in program.values(arg) if isinstance(value, int)), default=8)
+    if isinstance(expr, ast.Call) and any(isinstance(value, Local) for value in program.values(expr.func)):
+        return 64
     shapes = [
         values for call in program.calls if call.node is expr and _SHAPED.match(call.name) for values in call.args
     ]

@@ -116,13 +116,15 @@ def _direction(expr: ast.expr, name: str) -> Move:
     by = expr.right.value if isinstance(expr.right, ast.Constant) else None
     if not isinstance(by, (int, float)) or by <= 0:
         return "other"
-    if isinstance(expr.op, ast.Add):
+    if isinstance(expr.op, ast.Add) or (isinstance(expr.op, ast.Mult) and by > 1):
         return "up"
     return "down" if isinstance(expr.op, ast.Sub) else "other"
 
 
 def _leads_away(program: Program, loop: ast.While, moves: dict[str, set[Move]]) -> bool:
     test = loop.test
+    if isinstance(test, ast.Name):
+        test = ast.Compare(test, [ast.NotEq()], [ast.Constant(0)])
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or len(moves) != 1:
         return False
     left, op, right = test.left, test.ops[0], test.comparators[0]

@@ -77,7 +77,7 @@ _RIGHTS = re.compile(
     r"role|access|permi|privileg|security|auth|admin|right|clearance|credential|login|firewall|sensitiv", re.IGNORECASE
 )
 _SECRET = re.compile(r"passw|passwd|\bpw\b|\bpin\b|secret|token|api_?key|credential|passcode", re.IGNORECASE)
-_LOOSE_DOT = re.compile(r"\\d(?:\+|\*|\{\d+(?:,\d*)?\})?\)?\.\(?(?:\?:)?(?:\[0-9\]|\\d)")
+_LOOSE_DOT = re.compile(r"(?:\\d|\[0-9\])(?:\+|\*|\{\d+(?:,\d*)?\})?\)?\.\(?(?:\?:)?(?:\[0-9\]|\\d)")
 _NESTED = re.compile(
     r"\((?:\?:)?(?:\\[wdsWDS]|\[[^\]\\]{1,40}\]|[\w.]|\([\w\[\]\-]+\))[+*](?:\\s[*?]|\s\?|\?)?\)(?:[+*]|\{\d+,\})|\((?:\?:)?(\w)\|\1\??\)[+*]"
 )

@@ -155,7 +155,7 @@ _REQUEST = re.compile(
     r"|googletrans\.|netifaces\.)"
 )
 _SOCKET = re.compile(
-    r"^(?:socket\.(?:socket|create_connection|create_server|getaddrinfo|gethostby|getnameinfo|getfqdn"
+    r"^(?:socks\.|socket\.(?:socket|create_connection|create_server|getaddrinfo|gethostby|getnameinfo|getfqdn"
     r"|fromfd|has_dualstack|SocketType)|asyncio\.(?:open_connection|open_unix_connection|start_server"
     r"|start_unix_server)"
     r"|asyncio\..*\.(?:create_connection|create_server|create_datagram_endpoint)$|telnetlib\.|paramiko\."

@@ -217,7 +217,9 @@ def _replaces(program: Program) -> Iterator[Finding]:
         if not isinstance(node, ast.Assign) or not isinstance(target, ast.Attribute):
             continue
         modules = [value.name for value in program.values(target.value) if isinstance(value, Ref)]
-        if any(name in _REPLACED for name in modules) and _is_function(program.values(node.value)):
+        values = program.values(node.value)
+        foreign = all(isinstance(value, Ref) and not value.name.endswith(")") for value in values)
+        if any(name in _REPLACED for name in modules) and (foreign or _is_function(values)):
             yield REPLACE.at(node.lineno, f"puts another function in the place of {target.attr}", node.col_offset + 1)
 
 

@@ -1,4 +1,4 @@
-"""People: decisions by what somebody was born as, and texts that trick somebody out of something."""
+"""People: decisions by what somebody was born as."""
 
 from __future__ import annotations
 
@@ -28,18 +28,9 @@ BIAS = Rule(
         "rows = [{'sex': 'f'}]\nprint(sum(1 for r in rows if r['sex'] == 'f'))",
     ),
 )
-PHISHING = Rule(
-    "people.tricks",
-    "ask",
-    "nothing",
-    "The text presses somebody to hand over a password, money or a click.",
-    bad=("m = 'Your account has been suspended. Click the link below to verify your password.'",),
-    good=("m = 'Your report is ready.'",),
-)
-RULES = (BIAS, PHISHING)
-
+RULES = (BIAS,)
 _BORN = re.compile(
-    r"(?:^|_)(?:skin|skin_?tone|accent|ancestry|descent|heritage|mother_tongue|native_language|immigration_status|citizenship|race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r"
+    r"(?:^|_)(?:skin|(?:hair|eye)_?colou?r|hair_?style|skin_?tone|accent|ancestry|descent|heritage|mother_tongue|native_language|immigration_status|citizenship|race|racial|ethnic\w*|religion|religious|faith|nationality|skin_?colou?r"
     r"|sexual_?orientation|caste|disabilit\w+|disabled|tribe|birth_?place|origin_country|country_of_origin)(?:$|_)",
     re.IGNORECASE,
 )
@@ -50,15 +41,10 @@ _ABOUT = re.compile(
 )
 _SEX = re.compile(r"(?:^|_)(?:gender|sex|marital_status|pregnan\w+|age_group)(?:$|_)", re.IGNORECASE)
 _GROUPS = re.compile(
-    r"^(?:fe)?males?$|^(?:wo)?m[ae]n$|^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|indian"
+    r"^(?:boy|girl)s?$|^(?:fe)?males?$|^(?:wo)?m[ae]n$|^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|indian"
     r"|arab|chinese|muslim|christian|jewish|hindu|buddhist|african[ _-]american|minority|immigrant|native"
     r"|gay|lesbian|transgender|foreigner)s?$|^[mf]$",
     re.IGNORECASE,
-)
-_FORM = re.compile(
-    r"<form[^>]*\baction\s*=\s*[\"']?(?:https?:)?//.{0,600}(?:passw|credit|card|\bcvv|\bssn\b"
-    r"|social security|\bpin\b)",
-    re.IGNORECASE | re.DOTALL,
 )
 _PEOPLE = re.compile(
     r"^(?:black|white|asian|hispanic|latin[oax]|african|caucasian|arab|muslim|christian|jewish|hindu"
@@ -70,30 +56,8 @@ _DECIDES = re.compile(
     r"|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar"
     r"|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader"
     r"|compet|capab|abilit|reject|select|\bgood|\bbad\b|_good|good_|smart|clever|superior|inferior|better|den(?:y|ied)|accept|access"
-    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|role|career|profession|occupation|terror|bonus|priorit|treatment|surveil|stop_and|suspect|threat|likel",
+    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|recommend|suggest|assign|role|career|profession|occupation|terror|bonus|priorit|treatment|surveil|stop_and|suspect|threat|likel",
     re.IGNORECASE,
-)
-_TRICK = (
-    re.compile(
-        r"\b(?:unusual|suspicious) (?:activity|sign-?in|login)\b"
-        r"|\b(?:account|card|mailbox|password)\b.{0,60}\b(?:suspend|lock|limit|expire|compromis|deactivat|block|unusual)",
-        re.IGNORECASE | re.DOTALL,
-    ),
-    re.compile(
-        r"\b(?:verify|confirm|update|validate|provide|enter|send|reply|submit|give|share)\b.{0,40}\b(?:account|password|identity|billing"
-        r"|payment|bank|credit card|social security|credential|personal information|login|pin\b|card)",
-        re.IGNORECASE | re.DOTALL,
-    ),
-    re.compile(
-        r"\b(?:click|follow|open|visit)(?:ing)?\b.{0,25}\b(?:link|here|below|attachment|button)\b",
-        re.IGNORECASE | re.DOTALL,
-    ),
-    re.compile(
-        r"\b(?:you(?:'ve| have)? (?:won|been selected)|claim your|free (?:gift|iphone|money)|lottery"
-        r"|inheritance|wire transfer|gift card|bitcoin|urgent(?:ly)?|immediate(?:ly)? action|within 24 hours"
-        r"|act now)\b",
-        re.IGNORECASE,
-    ),
 )
 
 
@@ -101,19 +65,6 @@ def python(program: Program) -> Iterator[Finding]:
     """Findings in a Python program."""
     around: dict[int, str] = {}
     yield from _bias(program, around)
-    for node in program.nodes(ast.Constant):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and len(node.value) > 40
-            and tricks(node.value)
-        ):
-            yield PHISHING.at(node.lineno, "a text that presses somebody to hand something over", node.col_offset + 1)
-
-
-def tricks(text: str) -> bool:
-    """Whether a text reads like a lure: two of its usual turns together."""
-    return bool(_FORM.search(text[:4000])) or sum(1 for pattern in _TRICK if pattern.search(text[:4000])) >= 2
 
 
 def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
@@ -138,6 +89,10 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
             yield BIAS.at(node.lineno, "makes a decision depend on where somebody comes from", node.col_offset + 1)
         elif any(_FAMILY.search(name) for name in names) and _HIRING.search(_around(program, node, around)):
             yield BIAS.at(node.lineno, "makes a decision about work depend on age or family", node.col_offset + 1)
+        elif _wears(node) and _DECIDES.search(_around(program, node, around)):
+            yield BIAS.at(
+                node.lineno, "makes a decision depend on what somebody wears or looks like", node.col_offset + 1
+            )
         elif any(_LISTED.search(name) for name in names) and _DECIDES.search(_around(program, node, around)):
             yield BIAS.at(node.lineno, "makes a decision depend on a list of people of one kind", node.col_offset + 1)
         elif (born or sex or named) and _DECIDES.search(_around(program, node, around)):
@@ -179,6 +134,16 @@ _HIRING = re.compile(
 _LISTED = re.compile(
     r"(?:^|_)(?:black|white|asian|hispanic|muslim|jewish|african|arab|female|male|women|men|foreign|immigrant|minority|ethnic)_\w+",
     re.IGNORECASE,
+)
+
+
+def _wears(node: ast.Compare) -> bool:
+    """`"hijab" in tags`."""
+    return isinstance(node.left, ast.Constant) and bool(_MARKS.match(str(node.left.value)))
+
+
+_MARKS = re.compile(
+    r"^(?:hijab|headscarf|turban|kippah?|burqa|afro|dreadlocks|wheelchair|beard|tattoos?)$", re.IGNORECASE
 )
 
 
@@ -254,7 +219,7 @@ def _truths(program: Program, around: dict[int, str]) -> Iterator[Finding]:
         ):
             continue
         for part in ast.walk(test):
-            if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
                 continue
             bare = isinstance(program.parent(part), (ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp))
             if bare and _TRUTH.match(_name_of(part)) and _DECIDES.search(_around(program, node, around)):
@@ -359,7 +324,3 @@ def shell(script: Script) -> Iterator[Finding]:
         asked = rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)|case\s+\"?\$\{{?{re.escape(name)}"
         if re.search(asked, script.code):
             yield BIAS.at(line, "makes a decision depend on sex, race, faith or the like", column)
-    for command in script.commands:
-        text = " ".join((*command.args, command.body or ""))
-        if len(text) > 40 and tricks(text):
-            yield PHISHING.at(command.line, "a text that presses somebody to hand something over", command.column)

@@ -193,6 +193,12 @@ def _weak(program: Program, call: Call) -> Iterator[Finding]:
         sizes = [*call.argument(0, "key_size", "bits"), *call.argument(1, "key_size")]
         if any(isinstance(size, int) and size != 65537 and 16 <= size < 2048 for size in sizes):
             yield WEAK.at(call.line, "makes a key that is too short", call.column)
+    for values in call.args:
+        if any(
+            isinstance(value, Ref) and re.match(r"^ssl\.PROTOCOL_(?:SSLv|TLSv1(?:_1)?$)", value.name)
+            for value in values
+        ):
+            yield WEAK.at(call.line, "speaks a protocol that is broken", call.column)
     for values in (*call.args, *call.keywords.values()):
         if any(isinstance(value, Ref) and re.search(r"\.MODE_ECB$|modes\.ECB\(\)$", value.name) for value in values):
             yield WEAK.at(call.line, "uses a cipher mode that shows patterns", call.column)

@@ -38,6 +38,7 @@ def python(program: Program) -> Iterator[Finding]:
             continue
         if any(_makes(statement, owner.name) for statement in node.body):
             yield RECURSION.at(node.lineno, f"each {owner.name} makes another without an end", node.col_offset + 1)
+    yield from _runs_away(program)
     functions = {node.name: node for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef)}
     edges: dict[str, set[str]] = {}
     for call in program.names.calls:
@@ -59,6 +60,35 @@ def python(program: Program) -> Iterator[Finding]:
             if isinstance(program.function(node), ast.ClassDef) and name in called and not _calls_self(node, name):
                 continue
             yield RECURSION.at(node.lineno, f"{name} calls itself without an end", node.col_offset + 1)
+
+
+def _runs_away(program: Program) -> Iterator[Finding]:
+    """`if n > 0: return f(n + 1)`: each call leads further from the end."""
+    for branch in program.nodes(ast.If):
+        function = program.function(branch)
+        test = branch.test if isinstance(branch, ast.If) else None
+        if (
+            not isinstance(function, ast.FunctionDef)
+            or not isinstance(test, ast.Compare)
+            or not isinstance(branch, ast.If)
+        ):
+            continue
+        away: type[ast.operator] | None = {ast.Gt: ast.Add, ast.GtE: ast.Add, ast.Lt: ast.Sub, ast.LtE: ast.Sub}.get(
+            type(test.ops[0])
+        )
+        name = getattr(test.left, "id", "")
+        if away is None or not name or not isinstance(test.comparators[0], ast.Constant):
+            continue
+        for call in (node for statement in branch.body for node in ast.walk(statement) if isinstance(node, ast.Call)):
+            own = getattr(call.func, "id", "") == function.name
+            given = next(
+                (arg for arg in call.args if isinstance(arg, ast.BinOp) and getattr(arg.left, "id", "") == name), None
+            )
+            step = given.right.value if given is not None and isinstance(given.right, ast.Constant) else 0
+            if own and given is not None and isinstance(given.op, away) and isinstance(step, int) and step > 0:
+                yield RECURSION.at(
+                    call.lineno, f"{function.name} goes further from its end each time", call.col_offset + 1
+                )
 
 
 def _makes(statement: ast.stmt, name: str) -> bool:

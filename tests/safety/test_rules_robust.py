@@ -121,3 +121,12 @@ def test_block_over_the_limit_asks_and_one_at_the_limit_is_read() -> None:
     assert review("python", "#" * (MAX_BYTES + 1))[0] == "ask"
     assert review("python", "#" * MAX_BYTES)[0] == "allow"
     assert review("python", "é" * (MAX_BYTES // 2 + 1))[0] == "ask"
+
+
+def test_characters_beyond_ascii_are_letters_to_the_shell() -> None:
+    # One in some ten thousand of such texts used to crash the parser, and the program with it.
+    pieces = ("\U000cb2c2", "é", "\u3000", "$x", "<<é\n", "`", "{", "\U0010ffff=1", "^", "]")
+    for count in range(2000):
+        review("bash", "".join(pieces[(count * step) % len(pieces)] for step in range(1, 9)))
+    script = "f='Größe \U0001f600'\ncat /etc/shadow > größe\n"
+    assert "files.read-secret" in {finding.rule for finding in review("bash", script)[1]}
