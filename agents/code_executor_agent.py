@@ -88,6 +88,9 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
             self._parts.state.note_failure((), proposal.unrunnable, self._parts.retries)
             yield Response(chat_message=say(NAME, report, "result"))
         else:
+            if proposal.quotation:
+                text = "This code has already run in this task. Shown again, it is not run again."
+                self._parts.desk.emit(NoticeEvent(source=NAME, kind="quotation", text=text))
             yield Response(chat_message=passing(NAME))
 
     async def _run_proposal(self, proposal: Proposal, token: CancellationToken) -> str:

@@ -16,7 +16,7 @@ from agents.run_question import CONFIRM_CHARS, SOURCE, answered, one_each, overr
 from agents.task_state import Block, Proposal
 from safety.code_blocks import CodeBlock
 from safety.verdicts import BlockReview, Finding, Review
-from sessions.events import ApprovalEvent
+from sessions.events import ApprovalEvent, NoticeEvent
 from sessions.questions import Answer, AskedBlock, Question
 
 By = Literal["policy", "human", "override", "standing"]
@@ -227,6 +227,8 @@ class RunApproval:
         reason = f"It needs a human's yes, and {why}: {review.reason}"
         if first.digest in self._parts.state.ask_again:
             reason = f"Its last run was interrupted, so it needs a human's yes, and {why}."
+        text = f"Block {first.index + 1} ({first.language}) is not run. {reason}"
+        self._parts.desk.emit(NoticeEvent(source=SOURCE, kind="not run", text=text))
         return [*before, Ruling(first, approved=False, denied=True, reason=reason)]
 
     def _nobody(self) -> str:

@@ -70,10 +70,14 @@ def answered(question: Question, answer: Answer, digests: Sequence[str], edited:
         question=question.id,
         kind=question.kind,
         decision=answer.decision,
-        text=answer.text,
+        text=answer.text or "; ".join(_said(part) for part in answer.each),
         digests=tuple(digests),
         details={"edited": edited} if edited else {},
     )
+
+
+def _said(answer: Answer) -> str:
+    return f"{answer.decision} {answer.text}".strip()
 
 
 def _permits(asked: Sequence[CodeBlock], info: SandboxInfo, again: bool) -> str:

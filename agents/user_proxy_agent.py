@@ -65,6 +65,7 @@ class HumanAgent(StockUserProxyAgent):
             state.end("approved", "The user approved the result.")
         else:
             state.feedback = text
+            state.ran = ()  # after the human's words the same code may be meant to run again
         state.reset_counters()
         yield Response(chat_message=say(NAME, text, "feedback"))
 
@@ -75,7 +76,8 @@ class HumanAgent(StockUserProxyAgent):
             return "stuck"
         if state.proposal is not None and not state.proposal.to_run and not state.outcome:
             return "feedback"
-        return "feedback" if self._parts.desk.ask_policy == "always" else None
+        told = state.outcome == "refused"  # the human has just said no, and why
+        return "feedback" if self._parts.desk.ask_policy == "always" and not told else None
 
     async def _ask(self, kind: Literal["feedback", "stuck"], token: CancellationToken) -> str:
         state = self._parts.state

@@ -113,7 +113,8 @@ async def check_sandbox(policy: SandboxPolicy, settings: Settings) -> Finding:
     from sandbox.executor import DockerExecutor
 
     if is_local(policy):
-        text = f"runtime: {policy.runtime} in {settings.sandbox_file} is NO SANDBOX: nothing is limited. Remove the line."
+        where = f"runtime: {policy.runtime} in {settings.sandbox_file}"
+        text = f"{where} is NO SANDBOX: nothing is limited. Remove the line."
         return Finding("limits", False, text)
     box = DockerExecutor(policy=policy, environ=settings.environ)
     try:

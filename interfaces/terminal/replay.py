@@ -71,7 +71,7 @@ def _play(console: Console, info: SessionInfo, events: Iterable[Event]) -> None:
             if review and event.message == review.message and event.kind in ("run", "override"):
                 screen.print(*review_parts(review))  # the screen leaves it to the question, which is not drawn here
             screen.print(Text(f"● {one_line(event.text)}", style="ask"))
-        elif isinstance(event, AnswerEvent):
+        elif isinstance(event, AnswerEvent) and event.kind not in ("feedback", "stuck"):  # a message says it too
             screen.print(_said(f"{event.decision}: {event.text}" if event.text else event.decision))
         elif isinstance(event, MessageEvent) and event.kind == "feedback" and event.text:
             screen.print(_said(event.text))

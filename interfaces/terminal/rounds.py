@@ -39,6 +39,8 @@ class Round:
         """Note what the human said to a run."""
         if event.kind in ("run", "override") and event.decision in _ANSWERS:
             words, style = _ANSWERS[event.decision]
+            if event.kind == "override" and event.digests:
+                words = "✔ overridden"
             self._steps.append(Text(words, style=style))
 
     def ran(self, event: ExecutionEvent) -> None:

@@ -151,7 +151,9 @@ class _Teller:
             if isinstance(event, MessageEvent):
                 for block in event.blocks:
                     self._proposed[event.id, block.index] = (block.language, block.digest)
-            self._steps.append(event)
+            said_again = isinstance(event, AnswerEvent) and event.kind in ("feedback", "stuck")  # a message says it too
+            if not said_again:
+                self._steps.append(event)
 
     def runs(self) -> Iterable[Run]:
         """The runs so far."""

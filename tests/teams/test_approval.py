@@ -187,12 +187,21 @@ async def test_under_ask_always_a_denial_may_be_overridden_at_once(tmp_path: Pat
         assert (t.recorder.asked, len(t.ran)) == (["override", "feedback"], 1)
 
 
+async def test_under_ask_always_a_refusal_goes_straight_to_the_generator(tmp_path: Path) -> None:
+    answers = [replace(NO, text="use pathlib"), APPROVE]
+    async with table(tmp_path, [python("print(1)"), "Which path?"], answers=answers, ask="always") as t:
+        await t.conversation.run("x")
+        assert t.recorder.asked == ["run", "feedback"]
+        assert "use pathlib" in t.generator_read
+
+
 async def test_under_ask_never_ask_counts_as_deny(tmp_path: Path) -> None:
     replies = [python("print(1)"), ASK, DONE]
     async with table(tmp_path, replies, ask="never", answers=[YES]) as t:
         await t.conversation.run("x")
         assert (t.ran, t.recorder.asked) == ([], [])
         assert "--ask never" in t.generator_read
+        assert "is not run" in t.recorder.of(NoticeEvent)[0].text
 
 
 async def test_without_a_human_what_is_asked_does_not_run(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.events import ApprovalEvent, ExecutionEvent, MessageEvent, ReviewEvent, StopEvent, TaskEvent
+from sessions.events import ApprovalEvent, ExecutionEvent, MessageEvent, NoticeEvent, ReviewEvent, StopEvent, TaskEvent
 from tests.scripted_server import Reply
 from tests.teams.table import APPROVE, MODELS, NO, YES, failed, ok, python, table, words
 from utils.errors import ConfigurationError
@@ -119,6 +119,14 @@ async def test_code_that_ran_is_not_run_again_when_it_is_quoted(tmp_path: Path) 
     async with table(tmp_path, [python("print(2)"), quoted], results=[ok("2\n")]) as t:
         assert (await t.conversation.run("x")).reason == "stopped"
         assert len(t.ran) == 1
+
+
+async def test_a_quotation_is_said_and_the_humans_words_make_it_a_wish(tmp_path: Path) -> None:
+    replies = [python("print(2)"), python("print(2)"), python("print(2)"), DONE]
+    async with table(tmp_path, replies, results=[ok("2\n"), ok("2\n")], answers=[words("Run it again.")]) as t:
+        assert (await t.conversation.run("x")).reason == "stopped"
+        assert len(t.ran) == 2
+        assert [notice.kind for notice in t.recorder.of(NoticeEvent)] == ["quotation"]
 
 
 async def test_code_that_failed_is_run_again_when_it_is_sent_again(tmp_path: Path) -> None:
