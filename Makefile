@@ -4,11 +4,12 @@ VENV := .venv/bin/python
 # Half of the tests wait for a container or a terminal most of the time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: help run test test-full test-runsc lint bench soak fuzz image image-full setup environment lock clean stop-engine
+.PHONY: help run test test-slow test-full test-runsc lint bench soak fuzz image image-full setup environment lock clean stop-engine
 
 help:
 	@echo 'make run         set everything up and start the chat (without a terminal: play the demo)'
 	@echo 'make test        set everything up and run the tests'
+	@echo 'make test-slow   the tests that take long: packages, kernels on the host, kill -9'
 	@echo 'make test-full   the tests of all fifteen languages, on the full image'
 	@echo 'make test-runsc  the abuse cases with gVisor, where the engine has it'
 	@echo 'make lint        ruff and mypy'
@@ -23,7 +24,10 @@ run: setup
 	@if [ -t 0 ]; then $(VENV) main.py; else $(VENV) main.py --demo; fi
 
 test: setup
-	$(VENV) -m pytest -n $(WORKERS)
+	$(VENV) -m pytest -n $(WORKERS) -m "not slow"
+
+test-slow: setup
+	$(VENV) -m pytest -n $(WORKERS) -m slow
 
 # Where the engine has gVisor as `runsc`, with --network=none and --platform=ptrace or systrap.
 test-runsc: setup

@@ -9,6 +9,8 @@ import pytest
 from tests.interfaces.program import events, of_type, run
 from tests.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = ["-t", "multiply", "--json", "--ask", "never"]
 
 

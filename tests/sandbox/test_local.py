@@ -24,6 +24,8 @@ from tests.sandbox import box as boxes
 from tests.sandbox.box import run
 from utils.errors import ConfigurationError
 
+pytestmark = pytest.mark.slow
+
 RUNTIMES = ("local", "local-kernel")
 
 

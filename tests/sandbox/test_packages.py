@@ -19,6 +19,8 @@ from sandbox.packages.wheels import NotFetchedError, Request, Target, fetch
 from tests.sandbox.box import containers, inspect, policy, run
 from tests.sandbox.wheelhouse import Wheelhouse
 
+pytestmark = pytest.mark.slow
+
 HELLO = {"rt_hello/__init__.py": "def hello():\n    return 'hello from a wheel'\n"}
 USE = "import rt_hello; print(rt_hello.hello())"
 Make = Callable[..., DockerExecutor]

@@ -12,6 +12,7 @@ from tests.soak.kill_nine import one_round, whole_run_s
 ROUNDS = 2
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.timeout(300)
 def test_case_59_killed_at_random_moments_and_resumed(tmp_path: Path) -> None:
