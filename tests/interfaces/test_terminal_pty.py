@@ -11,6 +11,8 @@ import pytest
 
 from tests.interfaces.terminals import ALT_ENTER, CTRL_C, CTRL_D, FAKE_CHAT, PseudoTerminal
 
+pytestmark = pytest.mark.slow
+
 
 def chat(directory: Path, *arguments: str, columns: int = 80, rows: int = 24, **environ: str) -> PseudoTerminal:
     environ["PYTHONWARNINGS"] = "error"

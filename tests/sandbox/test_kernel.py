@@ -16,7 +16,7 @@ from tests.sandbox.test_cases_processes import ATTACKS
 from tests.sandbox.wheelhouse import Wheelhouse
 from utils.errors import SandboxError
 
-pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 KERNEL = boxes.policy(kernel=True, timeout_s=2)
 KEPT = "the kernel was interrupted, its variables are kept"

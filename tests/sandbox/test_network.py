@@ -14,7 +14,7 @@ from sandbox.executor import DockerExecutor
 from tests.sandbox.box import containers, inspect, policy, run
 from utils.errors import SandboxError
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 FETCH = """
 import socket, struct, urllib.request

@@ -13,7 +13,7 @@ from sandbox.executor import DockerExecutor
 from tests.sandbox import box as boxes
 from tests.sandbox.box import run
 
-pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
