@@ -215,7 +215,7 @@ def test_a_resumed_session_keeps_its_model_and_its_work_directory(tmp_path: Path
     assert first[-1]["work_dir"] == again[-1]["work_dir"] == str(tmp_path / "work")
 
 
-def test_a_session_that_another_program_holds_is_refused(tmp_path: Path) -> None:
+def test_case_60_a_session_that_another_program_holds_is_refused(tmp_path: Path) -> None:
     with ScriptedServer([block("print(1)"), RISKY]) as server:
         program = start(["-t", "x", "--json"], tmp_path, **of(server))
         assert program.stdout is not None
