@@ -125,7 +125,7 @@ def test_text_grown_in_a_loop_is_not_taken_as_known() -> None:
     assert review("python", "s = ''\nfor c in [105, 49]:\n    s += chr(c)\nexec(s)")[0] == "ask"
 
 
-def test_nosec_is_not_obeyed() -> None:
+def test_case_49_nosec_is_not_obeyed() -> None:
     code = "import requests\nrequests.get('https://x.example', verify=False)"
     assert {f.rule for f in review("python", code)[1]} == {f.rule for f in review("python", code + "  # nosec")[1]}
 
