@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _MODULES = (
+    "inside.lean",
     "inside.seccomp",
     "inside.frames",
     "inside.link",
@@ -15,6 +17,7 @@ _MODULES = (
     "inside.files_out",
     "inside.posture",
     "inside.process",
+    "inside.stand_by",
     "inside.watch",
     "inside.warm",
     "inside.kernel",
@@ -26,12 +29,13 @@ _MODULES = (
 """In the order of their imports."""
 
 _PROGRAM = """\
-import sys, types
+import sys
+ModuleType = type(sys)
 for name in ("sandbox", "sandbox.inside"):
-    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name] = ModuleType(name)
 sys.modules["sandbox"].inside = sys.modules["sandbox.inside"]
 for name, source in {sources!r}:
-    module = sys.modules["sandbox." + name] = types.ModuleType("sandbox." + name)
+    module = sys.modules["sandbox." + name] = ModuleType("sandbox." + name)
     setattr(sys.modules["sandbox.inside"], name.rpartition(".")[2], module)
     exec(compile(source, name, "exec"), module.__dict__)
 """
@@ -66,5 +70,13 @@ def source() -> str:
 
 
 def _program(modules: tuple[str, ...]) -> str:
-    sources = [(name, (_HERE / f"{name.replace('.', '/')}.py").read_text("utf-8")) for name in modules]
-    return _PROGRAM.format(sources=sources)
+    return _PROGRAM.format(sources=[(name, _text(name)) for name in modules])
+
+
+_OF_ANNOTATIONS = re.compile(r"^from (?:typing|collections\.abc) import .*\n", re.MULTILINE)
+
+
+def _text(module: str) -> str:
+    text = (_HERE / f"{module.replace('.', '/')}.py").read_text("utf-8")
+    # Nothing evaluates an annotation, and what they name would take as long to import as all the rest.
+    return _OF_ANNOTATIONS.sub("", text)

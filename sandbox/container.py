@@ -248,7 +248,10 @@ def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
             "HOME": HOME,
             "USER": "sandbox",
             "LOGNAME": "sandbox",
-            "LANG": "C.UTF-8",
+            # Not LANG: what else C.UTF-8 has is as in C, and a shell reads a dozen files for it at its start.
+            "LC_CTYPE": "C.UTF-8",
+            # Or bash looks for it in the list of users.
+            "SHELL": "/bin/bash",
             "TERM": "dumb",
             "MPLBACKEND": "Agg",
             # Output must come as it is printed, and no cache files into the workspace.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 import time
 from typing import Any
@@ -17,6 +16,7 @@ from sandbox.inside import files, frames, posture, process, seccomp, wipe
 from sandbox.inside.files_out import FilesOut, Left
 from sandbox.inside.kernel import Kernel
 from sandbox.inside.kernel_blocks import KernelBlocks, KernelFailedError
+from sandbox.inside.lean import signal
 from sandbox.inside.link import Link
 from sandbox.inside.output import Cap
 from sandbox.inside.ready import Ready
@@ -48,6 +48,7 @@ class Supervisor:
         self._workspace = files.Workspace(self._config["workspace"])
         self._refused: Left = []
         self._state = posture.own_state()
+        self._oom_kills = posture.OomKills()
         self._ready = Ready(self._link, self._world, self._workspace.path, self._config)
         self._kernel: KernelBlocks | None = None
         if self._config["kernel_source"]:
@@ -76,6 +77,7 @@ class Supervisor:
                 self._config["env"].update(fields)
             elif kind == frames.RUN:
                 self._run(fields, data)
+                self._link.rest()
                 self._clean()
 
     def _put(self, fields: dict[str, Any], data: bytes) -> None:
@@ -102,7 +104,7 @@ class Supervisor:
 
     def _run(self, fields: dict[str, Any], code: bytes) -> None:
         started = time.monotonic()
-        kills = posture.oom_kills()
+        kills = self._oom_kills.count()
         cap = Cap(self._config["head_bytes"], self._config["tail_bytes"])
         watch = Watch(self._link, self._wake, cap)
         notes: list[str] = []
@@ -122,7 +124,7 @@ class Supervisor:
                 "exit_code": ended.exit_code,
                 "signal": ended.signal,
                 "why": ended.why,
-                "oom": posture.oom_kills() > kills,
+                "oom": self._oom_kills.count() > kills,
                 "dropped": cap.dropped,
                 "duration_s": duration,
                 "notes": notes,

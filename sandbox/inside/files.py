@@ -6,13 +6,13 @@ same. Names are those of the file system, undecodable bytes kept as surrogates.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 from collections.abc import Iterator
 
 from sandbox.inside import frames
+from sandbox.inside.lean import suppress
 
 MAX_DEPTH = 32
 """Directories below the workspace; deeper ones are named and left behind."""
@@ -59,7 +59,7 @@ class Workspace:
     def remove(self, name: str) -> None:
         """Remove a file that is gone on the host, or that was ours for one block; nothing where it is not there."""
         self._known.pop(name, None)
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             folder = self._folder(name)
             try:
                 remove_entry(name.rpartition("/")[2], folder)
@@ -234,7 +234,7 @@ def empty(folder: int) -> None:
             if not is_directory:
                 os.unlink(name, dir_fd=folder)
                 continue
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 os.rmdir(name, dir_fd=folder)
                 continue
             below = _open_folder(name, folder)

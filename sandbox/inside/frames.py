@@ -6,11 +6,11 @@ make a frame that the host believes; the counter keeps a frame from being played
 
 from __future__ import annotations
 
-import hmac
-import json
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from sandbox.inside import lean
 
 HELLO, PUT, REMOVE, RUN, CANCEL, ENV = 1, 2, 3, 4, 5, 6
 """Kinds of frame that the host sends."""
@@ -70,26 +70,28 @@ class Receiver:
             del self._buffer[: start + size]
             payload = frame[start:]
             mac = _mac(self._key, self._direction, self._count, frame[: _HEAD.size], payload)
-            if not hmac.compare_digest(mac, frame[_HEAD.size : start]):
+            if not lean.compare_digest(mac, frame[_HEAD.size : start]):
                 raise ForgedFrameError(f"a frame of kind {kind} that is not authentic")
             self._count += 1
             yield kind, payload
 
 
 def _mac(key: bytes, direction: bytes, count: int, head: bytes, payload: bytes) -> bytes:
-    return hmac.digest(key, direction + struct.pack("!Q", count) + head + payload, "sha256")[:MAC_BYTES]
+    mac = lean.blake2b(direction + struct.pack("!Q", count) + head, key=key, digest_size=MAC_BYTES)
+    mac.update(payload)
+    return mac.digest()
 
 
 def with_json(fields: dict[str, Any], data: bytes = b"") -> bytes:
     """A payload of named fields followed by bytes."""
-    text = json.dumps(fields).encode("ascii")
+    text = lean.dumps(fields).encode("ascii")
     return _JSON.pack(len(text)) + text + data
 
 
 def split_json(payload: bytes) -> tuple[dict[str, Any], bytes]:
     """The named fields of a payload, and the bytes after them."""
     (size,) = _JSON.unpack_from(payload)
-    fields: dict[str, Any] = json.loads(payload[_JSON.size : _JSON.size + size])
+    fields: dict[str, Any] = lean.loads(payload[_JSON.size : _JSON.size + size].decode("ascii"))
     return fields, payload[_JSON.size + size :]
 
 
@@ -97,7 +99,7 @@ def fitting(entries: Iterable[Any], size: int) -> int:
     """How many of the entries, in order, take no more than so many bytes of a frame's fields."""
     count = 0
     for entry in entries:
-        size -= len(json.dumps(entry)) + 2
+        size -= len(lean.dumps(entry)) + 2
         if size < 0:
             break
         count += 1

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import select
-import signal
-import socket
 import time
 
 from sandbox.inside import process
+from sandbox.inside.lean import dumps, signal, socket, suppress
 
 INTERRUPTS_S = {"timeout": (0.5, 0.5), "cancel": (0.25, 0.2)}
 """How long a block may go on after an interrupt, and after another, before the kernel is killed; the host waits 5 s and
@@ -49,7 +46,7 @@ class Kernel:
 
     def alive(self) -> bool:
         """Whether it is there to be asked."""
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             state, parent = _look(self.child.pid)
             return state not in _DEAD and parent == 1 and self._peek() != b""
         return False
@@ -71,7 +68,7 @@ class Kernel:
             request.update(file=name, env=changed)
         self._used = self._used or bool(name)
         self.thaw()
-        self._ours.sendall(json.dumps(request).encode() + b"\n")
+        self._ours.sendall(dumps(request).encode() + b"\n")
 
     def confirms(self) -> bool:
         """Whether the end that it told was that of what it was asked last; its first byte was read already."""
@@ -94,7 +91,7 @@ class Kernel:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.kill(self.child.pid, number)
 
     def pause(self) -> None:
@@ -123,7 +120,7 @@ class Kernel:
         return ended, False
 
     def _freeze(self, ended: dict[int, int]) -> bool:
-        with contextlib.suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.kill(-1, signal.SIGSTOP)
         deadline = time.monotonic() + _SETTLE_S
         while time.monotonic() < deadline:
@@ -162,7 +159,7 @@ class Kernel:
 
 def _kill(pid: int) -> bool:
     """Kill a process; False for one of another user, which no block can have started."""
-    with contextlib.suppress(ProcessLookupError):
+    with suppress(ProcessLookupError):
         try:
             os.kill(pid, signal.SIGKILL)
         except PermissionError:
@@ -175,7 +172,7 @@ def _processes() -> dict[int, tuple[str, int]]:
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and name != "1":
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 found[int(name)] = _look(int(name))
     return found
 

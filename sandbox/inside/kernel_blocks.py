@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import time
 from collections.abc import Callable
+from typing import TypeAlias
 
 from sandbox.inside import process
 from sandbox.inside.kernel import INTERRUPTS_S, Kernel
+from sandbox.inside.lean import signal, suppress
 
-Watch = Callable[[process.Child, float, int], "tuple[int | None, str]"]
+Watch: TypeAlias = "Callable[[process.Child, float, int], tuple[int | None, str]]"
 """Passes on a child's output until it has ended or told its end, or a deadline (on the monotonic clock) or the cancel
 of a run. Returns a wait status, and `told`, `timeout` or `cancel`."""
-Drain = Callable[[process.Child], None]
+Drain: TypeAlias = "Callable[[process.Child], None]"
 """Passes on what is left of a child's output."""
 
 _NO_RUN = -1
@@ -58,7 +58,7 @@ class KernelBlocks:
             return 0, "cancel"
         deadline = time.monotonic() + timeout_s
         # Where it has just died, the watch says so.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             kernel.ask(name)
         status, end = watch(kernel.child, deadline, run)
         why = "" if status is not None else end

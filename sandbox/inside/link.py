@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 from typing import Any
 
 from sandbox.inside import frames
+
+_REST_MS = 1
 
 
 class Link:
@@ -33,6 +36,12 @@ class Link:
         view = memoryview(self._sender.frame(kind, frames.with_json(fields, data)))
         while view:
             view = view[os.write(1, view) :]
+
+    def rest(self) -> None:
+        """Leave the processor to what carries the last frame to the host, unless that has sent another already."""
+        poller = select.poll()
+        poller.register(self, select.POLLIN)
+        poller.poll(_REST_MS)
 
     def read(self) -> None:
         """Take what there is, or wait for it. Raises `ForgedFrameError`."""

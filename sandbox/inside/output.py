@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 _PIECE_BYTES = 8192
 _MAX_PIECES = 4096
 
@@ -14,7 +12,7 @@ class Cap:
     def __init__(self, head_bytes: int, tail_bytes: int) -> None:
         self._room = head_bytes
         self._tail_bytes = tail_bytes
-        self._tail: deque[tuple[int, bytearray]] = deque()
+        self._tail: list[tuple[int, bytearray]] = []
         self._kept = 0
         self.dropped = 0
         """Bytes that are in neither head nor tail."""
@@ -40,7 +38,7 @@ class Cap:
             gone = min(len(oldest), max(1, self._kept - self._tail_bytes))
             if gone == len(oldest) or len(self._tail) > _MAX_PIECES:
                 gone = len(oldest)
-                self._tail.popleft()
+                del self._tail[0]
             else:
                 del oldest[:gone]
             self._kept -= gone

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import resource
@@ -10,6 +9,7 @@ import sys
 from typing import Any
 
 from sandbox.inside import seccomp
+from sandbox.inside.lean import suppress
 
 _IOPRIO_GET = {"x86_64": 252, "aarch64": 31}
 _RLIMITS = [value for name, value in vars(resource).items() if name.startswith("RLIMIT_")]
@@ -38,7 +38,7 @@ def report(commands: list[str], writable: list[str]) -> dict[str, Any]:
     facts["docker_socket"] = any(os.path.exists(path) for path in ("/var/run/docker.sock", "/run/docker.sock"))
     facts["python"] = f"{sys.version_info[0]}.{sys.version_info[1]}"
     facts["machine"] = os.uname().machine
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         facts["libc"] = os.confstr("CS_GNU_LIBC_VERSION")
     facts["commands"] = [name for name in commands if _is_there(name)]
     return facts
@@ -81,19 +81,29 @@ def _interfaces() -> list[str]:
 
 def _number(*paths: str) -> int:
     for path in paths:
-        with contextlib.suppress(OSError, ValueError), open(path) as file:
+        with suppress(OSError, ValueError), open(path) as file:
             return int(file.read())
     return 0
 
 
-def oom_kills() -> int:
-    """Processes of this container that the kernel has killed for want of memory so far."""
-    for path in ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events"):
-        with contextlib.suppress(OSError), open(path) as file:
-            for line in file:
-                if line.startswith("oom_kill "):
+class OomKills:
+    """The kernel's count of the processes of this container that it has killed for want of memory."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        for path in ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events"):
+            with suppress(OSError):
+                # Kept open: to find it takes longer than to read it.
+                self._file = os.open(path, os.O_RDONLY)
+                break
+
+    def count(self) -> int:
+        """So many by now."""
+        if self._file is not None:
+            for line in os.pread(self._file, 4096, 0).splitlines():
+                if line.startswith(b"oom_kill "):
                     return int(line.split()[1])
-    return 0
+        return 0
 
 
 def own_state() -> list[Any]:

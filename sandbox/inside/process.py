@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import errno
 import fcntl
-import json
 import os
 import resource
-import signal
-import socket
-from collections.abc import Callable
 
 from sandbox.inside import seccomp
+from sandbox.inside.lean import signal, suppress
 
 _PR_SET_DUMPABLE = 4
 _IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGHUP)
@@ -78,58 +75,32 @@ class World:
         self.env = env
         self.limits = limits
         self.filter = block_filter
+        self._found: dict[tuple[str, str], str] = {}
+
+    def find(self, command: str) -> str:
+        """Path of a command, looked for once. Raises `FileNotFoundError`."""
+        path = self.env["PATH"]
+        if (path, command) not in self._found:
+            for folder in path.split(":"):
+                file = os.path.join(folder, command)
+                if os.path.isfile(file) and os.access(file, os.X_OK):
+                    self._found[path, command] = file
+                    break
+            else:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return self._found[path, command]
 
 
-def start(argv: list[str], world: World, directory: str, extra: int | None = None) -> Child:
+def start(argv: list[str], world: World, directory: str, extra: int | None = None, stdin: int | None = None) -> Child:
     """Start a program in a session of its own. A program that is not there ends with 127 and says so.
 
-    `extra`: a descriptor that it finds at 3.
+    `extra`: a descriptor that it finds at 3. `stdin`: its standard input, which is empty without it.
     """
-    return _fork(lambda: argv, world, directory, extra)
-
-
-class StandBy:
-    """A child that has done all but become a program, which takes a third of the time until a small one runs.
-
-    It is made while nothing runs, and is the next block's first process or is killed before that starts.
-    """
-
-    def __init__(self, world: World, directory: str) -> None:
-        self._ours, theirs = socket.socketpair()
-
-        def wait() -> list[str]:
-            self._ours.close()
-            set_dumpable(False)
-            words = theirs.recv(1 << 20)
-            if not words:
-                os._exit(0)
-            argv: list[str] = json.loads(words)
-            return argv
-
-        self._child = _fork(wait, world, directory)
-        theirs.close()
-
-    def go(self, argv: list[str]) -> Child:
-        """Let it become the program."""
-        self._ours.sendall(json.dumps(argv).encode())
-        self._ours.close()
-        return self._child
-
-    def kill(self) -> None:
-        """End it."""
-        self._ours.close()
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(self._child.pid, signal.SIGKILL)
-            os.waitpid(self._child.pid, 0)
-        self._child.close()
-
-
-def _fork(argv: Callable[[], list[str]], world: World, directory: str, extra: int | None = None) -> Child:
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become(argv, world, directory, [out_write, err_write, *([] if extra is None else [extra])])
+        _become(argv, world, directory, [stdin, out_write, err_write, *([] if extra is None else [extra])])
     os.close(out_write)
     os.close(err_write)
     for descriptor in (out_read, err_read):
@@ -137,20 +108,21 @@ def _fork(argv: Callable[[], list[str]], world: World, directory: str, extra: in
     return Child(pid, out_read, err_read)
 
 
-def _become(argv: Callable[[], list[str]], world: World, directory: str, outputs: list[int]) -> None:
+def _become(argv: list[str], world: World, directory: str, descriptors: list[int | None]) -> None:
     try:
         # First out of the way of 0 to 3, which are about to be overwritten.
-        sources = [fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 10) for source in outputs]
-        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-        for target, source in enumerate(sources, 1):
+        sources = [
+            os.open("/dev/null", os.O_RDONLY) if source is None else fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 10)
+            for source in descriptors
+        ]
+        for target, source in enumerate(sources):
             os.dup2(source, target)
         restrict(world.limits, world.filter)
         os.chdir(directory)
-        words = argv()
         try:
-            os.execvpe(words[0], words, world.env)
+            os.execve(world.find(argv[0]), argv, world.env)
         except OSError as error:
-            os.write(2, f"cannot start {words[0]}: {error.strerror}\n".encode())
+            os.write(2, f"cannot start {argv[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
 
@@ -185,7 +157,7 @@ def sweep() -> dict[int, int]:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
             return ended
-        with contextlib.suppress(ChildProcessError):
+        with suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, 0)
                 ended[pid] = status
@@ -194,7 +166,7 @@ def sweep() -> dict[int, int]:
 def reap() -> dict[int, int]:
     """Wait status of each child that has ended by now, the orphans of the block among them."""
     ended: dict[int, int] = {}
-    with contextlib.suppress(ChildProcessError):
+    with suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:

@@ -8,7 +8,11 @@ from typing import Any
 from sandbox.inside import frames, process
 from sandbox.inside.kernel_blocks import KernelBlocks
 from sandbox.inside.link import Link
+from sandbox.inside.stand_by import StandBy
 from sandbox.inside.warm import IDLE_S, Warm
+
+_SETTLED_MS = 10
+"""How long nothing must have been asked before a process stands by: it costs more than it saves where a block waits."""
 
 
 class Ready:
@@ -20,7 +24,7 @@ class Ready:
         self._directory = directory
         self._modules: list[str] = config["warm"]
         self._source: str = config["warm_source"]
-        self._stand_by: process.StandBy | None = None
+        self._stand_by: StandBy | None = None
         self._warm: Warm | None = None
         self._warm_delay_s = 0.0
 
@@ -40,12 +44,15 @@ class Ready:
                     self._link.send(frames.IDLE, {"warm": True})
 
     def _prepare(self, poller: select.poll) -> Warm | None:
-        if self._stand_by is None and not (self._warm and self._warm.ready):
-            self._stand_by = process.StandBy(self._world, self._directory)
+        if self._wants_stand_by() and not poller.poll(_SETTLED_MS):
+            self._stand_by = StandBy(self._world, self._directory)
         if self._modules and self._warm is None and not poller.poll(self._warm_delay_s * 1000):
             self._warm_delay_s = IDLE_S
             self._warm = Warm(self._source, self._modules, self._world)
         return self._warm
+
+    def _wants_stand_by(self) -> bool:
+        return self._stand_by is None and not (self._warm and self._warm.ready) and StandBy.is_possible(self._world)
 
     def _end_stand_by(self) -> None:
         if self._stand_by is not None:
@@ -73,6 +80,6 @@ class Ready:
         if stand_by is not None:
             try:
                 return stand_by.go(command)
-            except OSError:  # it was killed, for want of memory perhaps
+            except OSError:  # it was killed, for want of memory perhaps, or the program is not there
                 stand_by.kill()
         return process.start(command, self._world, self._directory)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import socket
 
 from sandbox.inside import process
+from sandbox.inside.lean import signal, socket, suppress
 
 IDLE_S = 0.1
 """How long nothing must have been asked before one is made: blocks that come back to back need none."""
@@ -43,9 +41,9 @@ class Warm:
         """End it, with every process that it may have started."""
         # By itself too: it may not have come to make the group yet, and would be waited for in vain.
         for kill in (os.kill, os.killpg):
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 kill(self.child.pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
+        with suppress(ChildProcessError):
             os.waitpid(self.child.pid, 0)
         self._ours.close()
         self.child.close()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import select
-import signal
 import time
 
 from sandbox.inside import frames, process
+from sandbox.inside.lean import signal, suppress
 from sandbox.inside.link import Link
 from sandbox.inside.output import Cap
 
@@ -32,7 +31,7 @@ class Wake:
 
     def clear(self) -> None:
         """Take what woke it."""
-        with contextlib.suppress(BlockingIOError):
+        with suppress(BlockingIOError):
             os.read(self._read, 4096)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from sandbox.inside import files, seccomp
+from sandbox.inside.lean import suppress
 
 _IPC_REMOVE = 0  # IPC_RMID of sys/ipc.h
 
@@ -37,7 +37,7 @@ def _link_tree(source: str, target: str) -> None:
 def shared_memory() -> None:
     """Remove System V segments, semaphores and queues, which outlive their processes."""
     for name in ("shm", "sem", "msg"):
-        with contextlib.suppress(OSError), open(f"/proc/sysvipc/{name}") as file:
+        with suppress(OSError), open(f"/proc/sysvipc/{name}") as file:
             for line in list(file)[1:]:
                 key = int(line.split()[1])
                 if name == "sem":
