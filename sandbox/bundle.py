@@ -17,7 +17,6 @@ _MODULES = (
     "inside.files_out",
     "inside.posture",
     "inside.process",
-    "inside.stand_by",
     "inside.watch",
     "inside.warm",
     "inside.kernel",

@@ -103,8 +103,8 @@ class SandboxPolicy(BaseModel):
     """Files in /dev/shm; 64-10000000."""
     file_size_mib: int = Field(default=256, ge=1, le=1 << 20)
     """Size of one file that a block writes, MiB; 1-1048576."""
-    open_files: int = Field(default=1024, ge=32, le=1_048_576)
-    """File descriptors of one process; 32-1048576."""
+    open_files: int = Field(default=1024, ge=64, le=1_048_576)
+    """File descriptors of one process; 64-1048576."""
     output_kib: int = Field(default=512, ge=4, le=65_536)
     """Output kept of a block, KiB, half of it from the beginning and half from the end; 4-65536."""
     files_in_mib: int = Field(default=256, ge=0, le=1 << 20)

@@ -52,6 +52,8 @@ def broken_promises(facts: Mapping[str, Any], policy: SandboxPolicy) -> list[str
         broken.append("new privileges can be gained")
     if facts.get("Seccomp") != 2 and not is_gvisor(policy):
         broken.append("no seccomp filter is on")
+    if facts.get("restricted") is not True:
+        broken.append(f"blocks cannot be given limits and a filter: {facts.get('restricted')}")
     if not facts.get("ids") or set(facts["ids"]) != {policy.user_id}:
         broken.append(f"the user and groups are {facts.get('ids')}, not {policy.user_id}")
     if facts.get("pid") != 1:

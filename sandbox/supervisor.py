@@ -23,6 +23,7 @@ from sandbox.inside.ready import Ready
 from sandbox.inside.watch import Wake, Watch
 
 _BUILD = "/tmp/build"  # emptied with /tmp after each block
+_NOT_STARTED = 127  # as a shell has it
 
 
 class Ended:
@@ -39,17 +40,17 @@ class Ended:
 class Supervisor:
     """One container's life, from the host's first frame to the end of its input."""
 
-    def __init__(self) -> None:
+    def __init__(self, score: process.OutOfMemoryScore) -> None:
         self._link = Link()
         self._wake = Wake()
         self._config: dict[str, Any] = self._link.next_frame()[1]
         limits = process.Limits(*(self._config[name] for name in ("file_size_bytes", "open_files", "message_queues")))
-        self._world = process.World(self._config["env"], limits, seccomp.Filter(self._config["system_v"]))
+        self._world = process.World(self._config["env"], limits, seccomp.Filter(self._config["system_v"]), score)
         self._workspace = files.Workspace(self._config["workspace"])
         self._refused: Left = []
-        self._state = posture.own_state()
+        self._state: list[Any] = []
         self._oom_kills = posture.OomKills()
-        self._ready = Ready(self._link, self._world, self._workspace.path, self._config)
+        self._ready = Ready(self._link, self._world, self._config)
         self._kernel: KernelBlocks | None = None
         if self._config["kernel_source"]:
             self._kernel = KernelBlocks(self._make_kernel, self._config["start_timeout_s"])
@@ -61,7 +62,15 @@ class Supervisor:
 
     def serve(self) -> None:
         """Report what the container is, then do what the host says until its input ends."""
-        self._link.send(frames.READY, posture.report(self._config["commands"], self._config["writable"]))
+        # First the report: what the engine has left out must not be hidden by what comes on top of it.
+        facts = posture.report(self._config["commands"], self._config["writable"])
+        try:
+            self._world.restrict()
+            facts["restricted"] = True
+        except OSError as error:
+            facts["restricted"] = str(error)
+        self._state = posture.own_state()
+        self._link.send(frames.READY, facts)
         self._clean()
         while True:
             if not self._link.has_frames:
@@ -179,7 +188,11 @@ class Supervisor:
         self, command: list[str], timeout_s: float, run: int, watch: Watch, warm: process.Child | None = None
     ) -> Ended:
         deadline = time.monotonic() + timeout_s
-        child = warm or self._ready.start(command)
+        try:
+            child = warm or self._world.start(command, self._workspace.path)
+        except OSError as error:
+            watch.tell(f"cannot start {command[0]}: {error.strerror}\n")
+            return Ended(_NOT_STARTED << 8)
         status, why = watch.until_end(child, deadline, run)
         # A warm process that has told its end is killed, and waited for when the host has its result.
         others = {} if why == "told" and process.kill_alone(child.pid) else self._sweep()
@@ -206,9 +219,10 @@ def _fill(word: str, words: dict[str, str]) -> str:
 def main() -> None:
     """Be the container's main process."""
     process.ignore_signals()
+    score = process.OutOfMemoryScore()
     process.set_dumpable(False)
     try:
-        Supervisor().serve()
+        Supervisor(score).serve()
     except frames.ForgedFrameError as error:
         sys.stderr.write(f"forged frame: {error}\n")
         os._exit(3)

@@ -26,7 +26,7 @@ class Kernel:
         self._ours, theirs = socket.socketpair()
         argv = ["python3", "-c", source, directory, *modules]
         # From the root directory: nothing that a block left in the workspace can be imported before its first block.
-        self.child = process.start(argv, world, "/", extra=theirs.fileno())
+        self.child = world.start(argv, "/", extra=theirs.fileno())
         theirs.close()
         self.child.end = os.dup(self._ours.fileno())
         self.ready = False

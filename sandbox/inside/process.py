@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import resource
+from typing import Any
 
 from sandbox.inside import seccomp
 from sandbox.inside.lean import signal, suppress
@@ -69,15 +69,29 @@ class Child:
 
 
 class World:
-    """What every process of a block gets: variables, limits, filter."""
+    """What every process of a block gets: variables, and all that it inherits from the supervisor.
 
-    def __init__(self, env: dict[str, str], limits: Limits, block_filter: seccomp.Filter) -> None:
+    The supervisor lives under the limits and the filter of the blocks itself, so that none of its own code has to run
+    between the start of a process and that of its program: a copy of the supervisor would take longer to make, and to
+    be thrown away again, than a small program runs.
+    """
+
+    def __init__(
+        self, env: dict[str, str], limits: Limits, block_filter: seccomp.Filter, score: OutOfMemoryScore
+    ) -> None:
         self.env = env
-        self.limits = limits
-        self.filter = block_filter
         self._found: dict[tuple[str, str], str] = {}
+        self._limits = limits
+        self._filter = block_filter
+        self._score = score
 
-    def find(self, command: str) -> str:
+    def restrict(self) -> None:
+        """Put this process under what all are to inherit, for good. Raises `OSError`."""
+        os.umask(0o022)
+        self._limits.apply()
+        self._filter.install()
+
+    def _find(self, command: str) -> str:
         """Path of a command, looked for once. Raises `FileNotFoundError`."""
         path = self.env["PATH"]
         if (path, command) not in self._found:
@@ -90,56 +104,52 @@ class World:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         return self._found[path, command]
 
+    def start(self, argv: list[str], directory: str, extra: int | None = None) -> Child:
+        """Start a program in a session of its own, with nothing to read. Raises `OSError`.
 
-def start(argv: list[str], world: World, directory: str, extra: int | None = None, stdin: int | None = None) -> Child:
-    """Start a program in a session of its own. A program that is not there ends with 127 and says so.
-
-    `extra`: a descriptor that it finds at 3. `stdin`: its standard input, which is empty without it.
-    """
-    out_read, out_write = os.pipe()
-    err_read, err_write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _become(argv, world, directory, [stdin, out_write, err_write, *([] if extra is None else [extra])])
-    os.close(out_write)
-    os.close(err_write)
-    for descriptor in (out_read, err_read):
-        os.set_blocking(descriptor, False)
-    return Child(pid, out_read, err_read)
-
-
-def _become(argv: list[str], world: World, directory: str, descriptors: list[int | None]) -> None:
-    try:
-        # First out of the way of 0 to 3, which are about to be overwritten.
-        sources = [
-            os.open("/dev/null", os.O_RDONLY) if source is None else fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 10)
-            for source in descriptors
+        `extra`: a descriptor that it finds at 3.
+        """
+        program = argv[0] if "/" in argv[0] else self._find(argv[0])
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
+        actions: list[tuple[Any, ...]] = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, out_write, 1),
+            (os.POSIX_SPAWN_DUP2, err_write, 2),
         ]
-        for target, source in enumerate(sources):
-            os.dup2(source, target)
-        restrict(world.limits, world.filter)
+        if extra is not None:
+            actions.append((os.POSIX_SPAWN_DUP2, extra, 3))
         os.chdir(directory)
         try:
-            os.execve(world.find(argv[0]), argv, world.env)
-        except OSError as error:
-            os.write(2, f"cannot start {argv[0]}: {error.strerror}\n".encode())
-    finally:
-        os._exit(127)
+            with self._score:
+                pid = os.posix_spawn(program, argv, self.env, file_actions=actions, setsid=True, setsigdef=_IGNORED)
+        except OSError:
+            os.close(out_read)
+            os.close(err_read)
+            raise
+        finally:
+            os.close(out_write)
+            os.close(err_write)
+        for descriptor in (out_read, err_read):
+            os.set_blocking(descriptor, False)
+        return Child(pid, out_read, err_read)
 
 
-def restrict(limits: Limits, block_filter: seccomp.Filter) -> None:
-    """Turn this process, a child of the supervisor, into one that a block may have."""
-    os.setsid()
-    # Without this the next line's file belongs to root, and the kernel would kill the supervisor before the block.
-    set_dumpable(True)
-    with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
-    for number in _IGNORED:
-        signal.signal(number, signal.SIG_DFL)
-    signal.set_wakeup_fd(-1)
-    os.umask(0o022)
-    limits.apply()
-    block_filter.install()
+class OutOfMemoryScore:
+    """Who is killed first for want of memory: what is started within the context, and never the supervisor.
+
+    To be made before the supervisor is shut to other processes, which shuts the file to it too.
+    """
+
+    def __init__(self) -> None:
+        self._file = os.open("/proc/self/oom_score_adj", os.O_RDWR)
+        self._own = os.pread(self._file, 32, 0)
+
+    def __enter__(self) -> None:
+        os.pwrite(self._file, b"1000", 0)
+
+    def __exit__(self, *_: object) -> None:
+        os.pwrite(self._file, self._own, 0)
 
 
 def kill_alone(pid: int) -> bool:

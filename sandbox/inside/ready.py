@@ -1,4 +1,4 @@
-"""What stands ready for the next block while nothing is asked: a process that waits, a warm one, or the kernel."""
+"""What stands ready for the next block while nothing is asked: a warm process, or the kernel."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ from typing import Any
 from sandbox.inside import frames, process
 from sandbox.inside.kernel_blocks import KernelBlocks
 from sandbox.inside.link import Link
-from sandbox.inside.stand_by import StandBy
 from sandbox.inside.warm import IDLE_S, Warm
-
-_SETTLED_MS = 10
-"""How long nothing must have been asked before a process stands by: it costs more than it saves where a block waits."""
 
 
 class Ready:
-    """At most one of each, each for one block."""
+    """At most one of each; the warm process is for one block."""
 
-    def __init__(self, link: Link, world: process.World, directory: str, config: dict[str, Any]) -> None:
+    def __init__(self, link: Link, world: process.World, config: dict[str, Any]) -> None:
         self._link = link
         self._world = world
-        self._directory = directory
         self._modules: list[str] = config["warm"]
         self._source: str = config["warm_source"]
-        self._stand_by: StandBy | None = None
         self._warm: Warm | None = None
         self._warm_delay_s = 0.0
 
@@ -39,29 +33,16 @@ class Ready:
             if waking is not None:
                 poller.unregister(waking)
                 if waking.hear():
-                    if waking is self._warm:
-                        self._end_stand_by()
                     self._link.send(frames.IDLE, {"warm": True})
 
     def _prepare(self, poller: select.poll) -> Warm | None:
-        if self._wants_stand_by() and not poller.poll(_SETTLED_MS):
-            self._stand_by = StandBy(self._world, self._directory)
         if self._modules and self._warm is None and not poller.poll(self._warm_delay_s * 1000):
             self._warm_delay_s = IDLE_S
             self._warm = Warm(self._source, self._modules, self._world)
         return self._warm
 
-    def _wants_stand_by(self) -> bool:
-        return self._stand_by is None and not (self._warm and self._warm.ready) and StandBy.is_possible(self._world)
-
-    def _end_stand_by(self) -> None:
-        if self._stand_by is not None:
-            self._stand_by.kill()
-            self._stand_by = None
-
     def end(self) -> None:
         """End what stands ready: it was started with variables that have changed since."""
-        self._end_stand_by()
         self.take_warm("")
 
     def take_warm(self, name: str) -> process.Child | None:
@@ -73,13 +54,3 @@ class Ready:
             return warm.become(name)
         warm.kill()
         return None
-
-    def start(self, command: list[str]) -> process.Child:
-        """Start a program, by the process that waits for one if it still does."""
-        stand_by, self._stand_by = self._stand_by, None
-        if stand_by is not None:
-            try:
-                return stand_by.go(command)
-            except OSError:  # it was killed, for want of memory perhaps, or the program is not there
-                stand_by.kill()
-        return process.start(command, self._world, self._directory)

@@ -18,7 +18,7 @@ class Warm:
         self._ours, theirs = socket.socketpair()
         argv = ["python3", "-c", source, *modules]
         # From the root directory: nothing that a block left in the workspace can be imported.
-        self.child = process.start(argv, world, "/", extra=theirs.fileno())
+        self.child = world.start(argv, "/", extra=theirs.fileno())
         theirs.close()
         self.ready = False
 
@@ -39,10 +39,8 @@ class Warm:
 
     def kill(self) -> None:
         """End it, with every process that it may have started."""
-        # By itself too: it may not have come to make the group yet, and would be waited for in vain.
-        for kill in (os.kill, os.killpg):
-            with suppress(ProcessLookupError):
-                kill(self.child.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(self.child.pid, 0)
         self._ours.close()

@@ -92,6 +92,10 @@ class Watch:
             self._link.send(frames.OUTPUT, {"stream": stream}, now)
         return len(data)
 
+    def tell(self, text: str) -> None:
+        """Say something in the block's place, on its standard error."""
+        self._link.send(frames.OUTPUT, {"stream": 2}, text.encode("utf-8", "replace"))
+
     def send_tail(self) -> None:
         """Send what was kept of the end of the output."""
         if self._cap.tail():

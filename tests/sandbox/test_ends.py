@@ -1,9 +1,7 @@
 """What must not outlive its end: a process beside its block, a container, the claim of a block to a file."""
 
-import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,23 +12,6 @@ from sandbox.executor import DockerExecutor
 from sandbox.inside import process
 from sandbox.work_dir import Limits, WorkDir
 from tests.sandbox import box as boxes
-
-NOT_YET_A_GROUP = """
-import signal, sys, time
-sys.path.insert(0, sys.argv[1])
-from sandbox.inside import process, warm
-process.restrict = lambda *_: time.sleep(60)  # a loaded machine: the child does not get far
-signal.alarm(5)
-warm.Warm("", [], process.World({}, None, None)).kill()
-print("killed")
-"""
-
-
-async def test_a_warm_process_that_has_only_begun_is_killed_at_once() -> None:
-    root = str(Path(process.__file__).parents[2])
-    command = (sys.executable, "-c", NOT_YET_A_GROUP, root)
-    program = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    assert await program.communicate() == (b"killed\n", None)  # type: ignore[comparison-overlap]  # no pipe for errors
 
 
 def test_a_process_is_killed_before_others_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
