@@ -1,10 +1,15 @@
-"""The supervisor and its parts as one source text, to be handed to `python3 -I -c`."""
+"""The supervisor and its parts as arguments of `python3`, compiled ahead where the container's has our byte code."""
 
 from __future__ import annotations
 
+import base64
+import importlib.util
+import marshal
 import re
+import zlib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _HERE = Path(__file__).resolve().parent
 _MODULES = (
@@ -27,16 +32,25 @@ _MODULES = (
 )
 """In the order of their imports."""
 
-_PROGRAM = """\
+_BEGINNING = """\
 import sys
 ModuleType = type(sys)
 for name in ("sandbox", "sandbox.inside"):
     sys.modules[name] = ModuleType(name)
 sys.modules["sandbox"].inside = sys.modules["sandbox.inside"]
-for name, source in {sources!r}:
+"""
+
+_EACH = """\
+for name, source in parts:
     module = sys.modules["sandbox." + name] = ModuleType("sandbox." + name)
     setattr(sys.modules["sandbox.inside"], name.rpartition(".")[2], module)
-    exec(compile(source, name, "exec"), module.__dict__)
+    exec(compile(source, name, "exec") if isinstance(source, str) else source, module.__dict__)
+"""
+
+_UNPACK = """\
+import binascii, marshal, zlib
+same = sys.argv[1] == sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex()
+parts = marshal.loads(zlib.decompress(binascii.a2b_base64(sys.argv[2 if same else 3])))
 """
 
 _KERNEL_MODULES = ("inside.kernel_text", "inside.kernel_pictures", "inside.kernel_shell", "inside.kernel_main")
@@ -59,17 +73,33 @@ def warm_source() -> str:
 @cache
 def kernel_source() -> str:
     """The program of a kernel."""
-    return _program(_KERNEL_MODULES) + _FORGET
+    parts = f"parts = {_sources(_KERNEL_MODULES)!r}\n"
+    return _BEGINNING + parts + _EACH + _FORGET
 
 
 @cache
-def source() -> str:
-    """The text. At most 128 KiB, which is what Linux takes as one argument."""
-    return _program(_MODULES) + "module.main()\n"
+def arguments() -> tuple[str, ...]:
+    """What the supervisor is started with. Linux takes at most 128 KiB as one argument.
+
+    To compile it takes longer than all else of its start, so its code goes along, for the same version of Python.
+    """
+    sources = _sources(_MODULES)
+    code = [(name, compile(source, name, "exec", dont_inherit=True, optimize=2)) for name, source in sources]
+    program = _BEGINNING + _UNPACK + _EACH + "module.main()\n"
+    packed = (_packed(code, marshal.version), _packed(sources, _ANY_VERSION))
+    return ("-c", program, importlib.util.MAGIC_NUMBER.hex(), *packed)
 
 
-def _program(modules: tuple[str, ...]) -> str:
-    return _PROGRAM.format(sources=[(name, _text(name)) for name in modules])
+_ANY_VERSION = 2
+"""The format of marshal that every Python 3 reads."""
+
+
+def _packed(parts: Any, version: int) -> str:
+    return base64.b64encode(zlib.compress(marshal.dumps(parts, version), 9)).decode("ascii")
+
+
+def _sources(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, _text(name)) for name in modules)
 
 
 _OF_ANNOTATIONS = re.compile(r"^from (?:typing|collections\.abc) import .*\n", re.MULTILINE)

@@ -215,7 +215,7 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
         "Image": image,
         "Entrypoint": ["python3"],
         # -S: nothing but the standard library, which is there a little sooner.
-        "Cmd": ["-I", "-S", "-c", bundle.source()],
+        "Cmd": ["-I", "-S", *bundle.arguments()],
         "User": f"{user}:{user}",
         "WorkingDir": WORKSPACE,
         "Hostname": "sandbox",
