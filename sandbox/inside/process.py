@@ -110,6 +110,7 @@ class World:
         `extra`: a descriptor that it finds at 3.
         """
         program = argv[0] if "/" in argv[0] else self._find(argv[0])
+        os.chdir(directory)
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         actions: list[tuple[Any, ...]] = [
@@ -119,7 +120,6 @@ class World:
         ]
         if extra is not None:
             actions.append((os.POSIX_SPAWN_DUP2, extra, 3))
-        os.chdir(directory)
         try:
             with self._score:
                 pid = os.posix_spawn(program, argv, self.env, file_actions=actions, setsid=True, setsigdef=_IGNORED)
