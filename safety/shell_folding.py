@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from safety.python_values import HOLE
 
 if TYPE_CHECKING:
-    from safety.shell_script import Command
+    from safety.shell_command import Command
 
 VARIABLES = {
     "HOME": "~",

@@ -1,11 +1,10 @@
-"""A shell script read without running it: its commands, and what their words may be."""
+"""A shell script read without running it: its commands, its variables and its loops."""
 
 from __future__ import annotations
 
 import itertools
 import posixpath
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -13,15 +12,11 @@ from functools import cache, cached_property
 from tree_sitter import Language, Node, Parser, Tree
 
 from safety import shell_folding as folding
-from safety.clock import Clock
 from safety.python_values import HOLE, words
+from safety.shell_command import Command
+from safety.shell_words import FUNCTION, MAX_OPTIONS, MAX_STEPS, Words
 
-MAX_OPTIONS = 6
-"""Values that are followed for one word."""
-MAX_STEPS = 20_000
-MAX_DEPTH = 40
 MAX_NODES = 60_000
-_FUNCTION = "function_definition"
 
 
 @cache
@@ -31,50 +26,10 @@ def _language() -> Language:
     return Language(tree_sitter_bash.language())
 
 
-@dataclass(frozen=True)
-class Command:
-    """One simple command, its wrappers (`sudo`, `env`, `xargs`) taken off into commands of their own."""
-
-    name: str
-    """Without the directory of the system's own programs; a hole where it is known only at run time."""
-    args: tuple[str, ...]
-    line: int
-    column: int
-    redirects: tuple[tuple[str, str], ...] = ()
-    """Operator and target: `>>`, `~/.bashrc`."""
-    assigns: tuple[tuple[str, str], ...] = ()
-    body: str | None = None
-    """What a here-document or here-string gives to its standard input."""
-    before: Command | None = None
-    """What is piped into it."""
-    loops: tuple[str, ...] = ()
-    """Kinds of the loops around it, innermost first; `endless` for `while true`."""
-    function: str = ""
-    """The function that it stands in."""
-    background: bool = False
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The arguments that are not options."""
-        return tuple(arg for arg in self.args if not arg.startswith("-") or arg == "-")
-
-    def has(self, *options: str) -> bool:
-        """Whether one of the options is there; short ones also in a bundle (`-rf`)."""
-        for option in options:
-            for arg in self.args:
-                if arg == option or arg.startswith(option + "="):
-                    return True
-                if len(option) == 2 and arg.startswith("-") and not arg.startswith("--") and option[1] in arg[1:]:
-                    return True
-        return False
-
-
 @dataclass
-class Script:
+class Script(Words):
     """A parsed script."""
 
-    code: str
-    clock: Clock = field(default_factory=Clock)
     commands: list[Command] = field(default_factory=list)
     broken: bool = False
     """The text, or a part of it, does not parse."""
@@ -82,23 +37,17 @@ class Script:
     """Name, line and column of each variable that is set."""
     read_variables: list[tuple[str, int, int]] = field(default_factory=list)
     """Name, line and column of each variable that is read."""
-    indirect: list[tuple[str, int, int]] = field(default_factory=list)
-    """Names that are read through another variable: `${!name}`."""
     spread: list[tuple[str, int, int]] = field(default_factory=list)
     """Words that a `for` goes through."""
     functions: dict[str, Node] = field(default_factory=dict)
     loops: list[Node] = field(default_factory=list)
     """The `while` and `until` loops."""
-    steps: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # The grammar knows `${x:i}` and not `${x:$i}`, which means the same; lengths stay.
         self._bytes = _SUBSTRING.sub(r"\1 ", self.code).encode("utf-8", "replace")
         tree = self._parse()
-        self._values: dict[str, list[Node | str]] = defaultdict(list)
-        self._calls: dict[str, list[Node]] = defaultdict(list)
-        self._memo: dict[tuple[int, str], tuple[str, ...]] = {}
-        self._busy: set[str] = set()
         self._pipes: dict[tuple[int, int], tuple[int, int]] = {}
         if tree is None:
             self.steps, self.broken = MAX_STEPS + 1, True
@@ -145,15 +94,6 @@ class Script:
         """The names of all commands."""
         return frozenset(command.name for command in self.commands)
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether the script was too tangled to be followed to its end."""
-        return self.steps > MAX_STEPS
-
-    def text(self, node: Node) -> str:
-        """The source of a node."""
-        return self._bytes[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
     def _collect(self, node: Node) -> None:
         if node.type == "variable_assignment":
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -173,7 +113,7 @@ class Script:
                     self._values[self.text(variable)].append(value)
         elif node.type in ("while_statement", "c_style_for_statement"):
             self.loops.append(node)
-        elif node.type == _FUNCTION:
+        elif node.type == FUNCTION:
             name = node.child_by_field_name("name")
             if name is not None:
                 self.functions[self.text(name)] = node
@@ -249,17 +189,6 @@ class Script:
                         found.extend((operator, word) for word in self.words(target))
         return tuple(found)
 
-    def _body(self, node: Node) -> str | None:
-        for holder in (node, node.parent):
-            if holder is None or (holder is not node and holder.type != "redirected_statement"):
-                continue
-            for child in holder.children:
-                if child.type == "heredoc_redirect":
-                    return next((self.text(part) for part in child.children if part.type == "heredoc_body"), "")
-                if child.type == "herestring_redirect" and child.named_children:
-                    return self.words(child.named_children[-1])[0]
-        return None
-
     def _fields(self, node: Node) -> tuple[tuple[str, ...], ...]:
         """What a word may be, split where the shell would split it."""
         words = self.words(node)
@@ -270,141 +199,6 @@ class Script:
         if node.type in ("word", "concatenation") and "{" in self.text(node) and "," in self.text(node):
             return tuple(tuple(folding.braces(word)) for word in words)
         return tuple((word,) for word in words)
-
-    def words(self, node: Node, depth: int = 0) -> tuple[str, ...]:
-        """All that a word may be, quotes and expansions taken off."""
-        self.steps += 1
-        if depth > MAX_DEPTH:
-            self.steps = MAX_STEPS + 1
-        if self.exhausted:
-            return (HOLE,)
-        key = (node.start_byte * 1_000_003 + node.end_byte, node.type)
-        if key not in self._memo:
-            found = tuple(dict.fromkeys(self._words(node, depth + 1)))[:MAX_OPTIONS] or (HOLE,)
-            if self._busy:
-                return found
-            self._memo[key] = found
-        return self._memo[key]
-
-    def _words(self, node: Node, depth: int) -> tuple[str, ...]:
-        kind = node.type
-        if kind == "word":
-            return (folding.unescape(self.text(node)),)
-        if kind == "raw_string":
-            return (self.text(node)[1:-1],)
-        if kind == "ansi_c_string":
-            return (folding.ansi_c(self.text(node)[2:-1]),)
-        if kind in ("string", "concatenation", "command_name", "translated_string"):
-            return self._pieces(node, depth)
-        if kind == "string_content":
-            return (folding.unescape_quoted(self.text(node)),)
-        if kind == "simple_expansion":
-            return self.variable(self.text(node)[1:], node, depth)
-        if kind == "expansion":
-            return self._expansion(node, depth)
-        if kind == "command_substitution":
-            return self._substitution(node, depth)
-        if kind == "process_substitution":
-            return (HOLE,)
-        if kind == "brace_expression":
-            return (HOLE,)
-        if kind == "arithmetic_expansion":
-            return (folding.arithmetic(self.text(node)),)
-        if kind == "array":
-            return tuple(word for child in node.named_children for word in self.words(child, depth))
-        return (self.text(node),)
-
-    def _pieces(self, node: Node, depth: int) -> tuple[str, ...]:
-        if not node.children:
-            return (self.text(node),)
-        parts: list[tuple[str, ...]] = []
-        at = node.start_byte
-        for child in node.children:
-            if child.start_byte > at:
-                parts.append((self._bytes[at : child.start_byte].decode("utf-8", "replace"),))
-            at = child.end_byte
-            if child.type != '"' and (child.is_named or node.type != "string"):
-                parts.append(self.words(child, depth))
-        return tuple("".join(chosen)[:65536] for chosen in itertools.islice(itertools.product(*parts), MAX_OPTIONS))
-
-    def variable(self, name: str, node: Node, depth: int) -> tuple[str, ...]:
-        """All that a variable may hold where it is read."""
-        known = folding.VARIABLES.get(name)
-        if name in self._busy or depth > MAX_DEPTH:
-            return ()
-        self._busy.add(name)
-        try:
-            if name.isdigit() or name in "@*":
-                return self._positional(name, node, depth) or (HOLE,)
-            found = [
-                word for value in self._values.get(name, ())[: MAX_OPTIONS * 2] for word in self._held(value, depth)
-            ]
-        finally:
-            self._busy.discard(name)
-        if known is not None and not found:
-            return (known,)
-        return tuple(found) or (HOLE,)
-
-    def _held(self, value: Node | str, depth: int) -> tuple[str, ...]:
-        return (value,) if isinstance(value, str) else self.words(value, depth)
-
-    def _positional(self, name: str, node: Node, depth: int) -> tuple[str, ...]:
-        """What the calls in the script give to a function's parameter."""
-        at: Node | None = node
-        while at is not None and at.type != _FUNCTION:
-            at = at.parent
-        if at is None:
-            return (HOLE,)
-        own = at.child_by_field_name("name")
-        found: list[str] = []
-        for call in self._calls.get(self.text(own) if own is not None else "", ())[: MAX_OPTIONS * 2]:
-            arguments = [
-                child for child in call.named_children if child.type not in ("command_name", "variable_assignment")
-            ]
-            if name in "@*":
-                found.append(" ".join(self.words(argument, depth)[0] for argument in arguments))
-            elif 0 < int(name) <= len(arguments):
-                found.extend(self.words(arguments[int(name) - 1], depth))
-        return tuple(found)
-
-    def _expansion(self, node: Node, depth: int) -> tuple[str, ...]:
-        inner = self.text(node)[2:-1].lstrip("!#")
-        length = 0
-        while length < len(inner) and (inner[length].isalnum() or inner[length] == "_"):
-            length += 1
-        name, rest = inner[:length] or inner[:1], inner[length:]
-        values = self.variable(name, node, depth)
-        if self.text(node).startswith("${!"):
-            self.indirect.extend((value, node.start_point[0] + 1, node.start_point[1] + 1) for value in values)
-            values = tuple(word for value in values for word in self.variable(value, node, depth)) if values else ()
-        default = folding.default_of(rest)
-        if default is not None:
-            return (*values, default)
-        return tuple(folding.expand(value, rest) for value in values)
-
-    def _substitution(self, node: Node, depth: int) -> tuple[str, ...]:
-        inner = node.named_children
-        if len(inner) != 1:
-            return (HOLE,)
-        stages = list(inner[0].named_children) if inner[0].type == "pipeline" else [inner[0]]
-        words: list[list[str]] = []
-        for stage in stages:
-            text_of: str | None = None
-            if stage.type == "redirected_statement":
-                text_of = self._body(stage)
-                body = stage.child_by_field_name("body")
-                if body is None:
-                    return (HOLE,)
-                stage = body
-            if stage.type != "command":
-                return (HOLE,)
-            words.append(
-                [self.words(child, depth)[0] for child in stage.named_children if "redirect" not in child.type]
-            )
-            text_of = self._body(stage) if text_of is None else text_of
-            if text_of is not None and len(words) == 1:
-                words.insert(0, ["echo", text_of])
-        return (folding.pipeline(words),)
 
 
 _SUBSTRING = re.compile(r"(\$\{[A-Za-z_]\w*(?:\[[^\]\n]{1,80}\])?:\s*)\$(?=[A-Za-z_])")
@@ -459,7 +253,7 @@ def _around(node: Node, script: Script) -> tuple[tuple[str, ...], str, bool]:
             break
         if at.type in ("for_statement", "while_statement", "c_style_for_statement"):
             loops.append("endless" if folding.is_endless(script.text(at)[:200]) else at.type.split("_")[0])
-        elif at.type == _FUNCTION and not function:
+        elif at.type == FUNCTION and not function:
             name = at.child_by_field_name("name")
             function = script.text(name) if name is not None else ""
         at = at.parent

@@ -264,7 +264,8 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         resources_shell,
         web,
     )
-    from safety.shell_script import MAX_STEPS, Script
+    from safety.shell_script import Script
+    from safety.shell_words import MAX_STEPS
 
     script = Script(code, limits.clock)
     if script.broken:

@@ -10,7 +10,8 @@ from safety.paths import is_outside
 from safety.python_program import Program
 from safety.python_values import HOLE, Ref, as_text
 from safety.rules.rule import Rule
-from safety.shell_script import Command, Script
+from safety.shell_command import Command
+from safety.shell_script import Script
 from safety.verdicts import Finding
 
 DUMP = Rule(

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from safety.paths import is_outside, place
 from safety.python_values import words
 from safety.rules.file_findings import DEVICE, LINK, MODE, READ, SWEEP, filename, found_at
-from safety.shell_script import Command, Script
+from safety.shell_command import Command
+from safety.shell_script import Script
 from safety.verdicts import Finding
 
 _SHELL_READERS = words(

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from safety.python_program import Call, Program
 from safety.python_values import HOLE, Ref, Value, as_text
 from safety.rules.processes import command_values
+from safety.shell_command import Command
 from safety.shell_folding import pipeline
-from safety.shell_script import Command, Script
+from safety.shell_script import Script
 
 _RUN = re.compile(
     r"^(?:os\.(?:system|popen)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput"

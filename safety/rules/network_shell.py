@@ -20,7 +20,8 @@ from safety.rules.network import (
     SNIFF,
     SOCKET,
 )
-from safety.shell_script import Command, Script
+from safety.shell_command import Command
+from safety.shell_script import Script
 from safety.verdicts import Finding
 
 _SHELL_REQUEST = words(

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from safety.python_program import Program
 from safety.python_values import HOLE, words
 from safety.rules.rule import Rule
-from safety.shell_script import Command, Script
+from safety.shell_command import Command
+from safety.shell_script import Script
 from safety.verdicts import Finding
 
 SCHEDULE = Rule(

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from safety.python_program import Call, Program
 from safety.python_values import HOLE, Ref, Value, as_text, words
 from safety.rules.rule import Rule
-from safety.shell_script import Command, Script
+from safety.shell_command import Command
+from safety.shell_script import Script
 from safety.verdicts import Finding
 
 KILL = Rule(

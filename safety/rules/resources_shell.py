@@ -10,8 +10,9 @@ from tree_sitter import Node
 from safety.rules.allocations import HUGE, MAX_BYTES
 from safety.rules.loops import ENDLESS, FORK_BOMB
 from safety.rules.recursion import RECURSION
+from safety.shell_command import Command
 from safety.shell_folding import is_endless
-from safety.shell_script import Command, Script
+from safety.shell_script import Script
 from safety.verdicts import Finding
 
 _SIZE = re.compile(r"^(\d+)([kKMGTP]?)i?[bB]?$")
