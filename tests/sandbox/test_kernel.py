@@ -335,7 +335,7 @@ async def test_the_kernel_is_as_hard_as_a_block_and_listens_nowhere(box: DockerE
 async def test_a_package_is_granted_to_a_running_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = Wheelhouse(tmp_path / "house")
     house.wheel("rt_hello", {"rt_hello/__init__.py": "word = 'hello'"})
-    monkeypatch.setattr("sandbox.executor.cache_dir", lambda: tmp_path)
+    monkeypatch.setattr("sandbox.docker_sandbox.cache_dir", lambda: tmp_path)
     async with DockerExecutor(policy=KERNEL, environ=house.environ, work_dir=tmp_path / "work") as own:
         assert "ModuleNotFoundError" in (await run(own, "kept = 1\nimport rt_hello")).output
         granted = await own.install(["rt_hello"], cancellation_token=CancellationToken())

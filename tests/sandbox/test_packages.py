@@ -36,7 +36,7 @@ async def make(tmp_path: Path, house: Wheelhouse, monkeypatch: pytest.MonkeyPatc
     made: list[DockerExecutor] = []
     cache = tmp_path / "cache"
     cache.mkdir()
-    monkeypatch.setattr("sandbox.executor.cache_dir", lambda: cache)
+    monkeypatch.setattr("sandbox.docker_sandbox.cache_dir", lambda: cache)
 
     def build(environ: dict[str, str] | None = None, **changes: object) -> DockerExecutor:
         environ = house.environ if environ is None else environ

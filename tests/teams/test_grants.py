@@ -316,7 +316,7 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dic
     house = Wheelhouse(tmp_path / "house")
     house.wheel("cowsay", {"cowsay.py": "cow = 'moo from a wheel'\n"}, "6.1")
     (tmp_path / "cache").mkdir()
-    monkeypatch.setattr("sandbox.executor.cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr("sandbox.docker_sandbox.cache_dir", lambda: tmp_path / "cache")
 
     def sandbox_yaml(text: str) -> dict[str, Path]:
         file = tmp_path / "sandbox.yaml"
