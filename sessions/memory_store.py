@@ -27,7 +27,6 @@ class _Session:
     bodies: list[str] = field(default_factory=list)
     turn: tuple[str, int] | None = None
     approvals: list[Approval] = field(default_factory=list)
-    standing: set[str] = field(default_factory=set)
     contents: dict[str, bytes] = field(default_factory=dict)
     files: tuple[StoredFile, ...] = ()
     holder: MemoryStore | None = None
@@ -139,15 +138,6 @@ class MemoryStore:
     def approvals(self, session: str) -> tuple[Approval, ...]:
         """Every approval of the session, in order."""
         return tuple(self._all()[session].approvals)
-
-    def add_standing(self, session: str, digest: str) -> None:
-        """Record "always these bytes, in this session"."""
-        self._recorder(session)
-        self._all()[session].standing.add(digest)
-
-    def standing(self, session: str) -> frozenset[str]:
-        """Digests that may always run in this session."""
-        return frozenset(self._all()[session].standing)
 
     def interrupted(self, session: str) -> Interrupted:
         """What broke off: runs without an end, and a question without an answer."""

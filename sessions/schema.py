@@ -134,7 +134,10 @@ _VERSION_2 = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
+# Nothing was ever in it: "always these bytes" is part of the team's state, which is saved with the turn.
+_VERSION_3 = ("DROP TABLE standing",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Statements that lead from each version to the next; a new database starts from version 0."""
 
 VERSION = len(MIGRATIONS)

@@ -142,19 +142,6 @@ class SqliteStore:
         """Every approval of the session, in the order in which they were given."""
         return read_approvals(self._database, session)
 
-    def add_standing(self, session: str, digest: str) -> None:
-        """Record "always these bytes, in this session"."""
-        self._recorder(session)
-        self._database.write(
-            "INSERT OR IGNORE INTO standing (session, digest, time) VALUES (?, ?, ?)", (session, digest, now())
-        )
-
-    def standing(self, session: str) -> frozenset[str]:
-        """Digests that may always run in this session."""
-        return frozenset(
-            row[0] for row in self._database.rows("SELECT digest FROM standing WHERE session = ?", (session,))
-        )
-
     def interrupted(self, session: str) -> Interrupted:
         """What broke off: runs without an end, and a question without an answer."""
         return find_interrupted(self.events(session), self.approvals(session))
@@ -266,7 +253,6 @@ _UPDATE_SESSION = """
 _REMOVE = (
     "DELETE FROM taken WHERE approval IN (SELECT number FROM approvals WHERE session = ?)",
     "DELETE FROM approvals WHERE session = ?",
-    "DELETE FROM standing WHERE session = ?",
     "DELETE FROM turns WHERE session = ?",
     "DELETE FROM files WHERE session = ?",
     "DELETE FROM kept_contents WHERE session = ?",

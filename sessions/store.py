@@ -135,14 +135,6 @@ class Store(Protocol):
         """Every approval of the session, in the order in which they were given."""
         ...
 
-    def add_standing(self, session: str, digest: str) -> None:
-        """Record "always these bytes, in this session"."""
-        ...
-
-    def standing(self, session: str) -> frozenset[str]:
-        """Digests that may always run in this session."""
-        ...
-
     def interrupted(self, session: str) -> Interrupted:
         """What broke off: runs without an end, and a question without an answer."""
         ...

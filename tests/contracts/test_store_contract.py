@@ -249,14 +249,6 @@ def test_approvals_are_listed_with_their_use(store: Store) -> None:
     assert (unused.by, unused.index, unused.taken_seq) == ("standing", 1, None)
 
 
-def test_standing_approvals_belong_to_their_session(store: Store) -> None:
-    session, other = store.create(), store.create()
-    store.add_standing(session, DIGEST)
-    store.add_standing(session, DIGEST)
-    assert store.standing(session) == {DIGEST}
-    assert store.standing(other) == frozenset()
-
-
 def test_a_run_without_an_end_is_reported(make: Make) -> None:
     store = make()
     session = store.create()
@@ -381,7 +373,6 @@ def test_a_removed_session_leaves_nothing_and_others_keep_theirs(make: Make) -> 
         store.save_turn(one, {"a": 1})
         store.approval_log(one).approved("m1", 0, DIGEST, "human", "p")
         store.approval_log(one).taken("m1", 0, DIGEST)
-        store.add_standing(one, DIGEST)
         store.keep_content(one, b"shared")
         store.save_files(one, [StoredFile(path="a", size=6, sha256=digest)])
     store.remove(session)
