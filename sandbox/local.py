@@ -175,5 +175,6 @@ def _need(*modules: str) -> None:
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
         raise ConfigurationError(
-            f"runtime: local-kernel needs {' and '.join(missing)}.", "pip install 'autogen-ext[jupyter-executor]'"
+            f"runtime: local-kernel needs {' and '.join(missing)}.",
+            "Install it: pip install 'autogen-ext[jupyter-executor]'",
         )

@@ -6,19 +6,30 @@ traceback.
 
 from __future__ import annotations
 
+_CLOSING = "\"'`)]}»”’"
+"""What may stand behind a sentence's last mark."""
+
+
+def as_sentence(text: str) -> str:
+    """The text with a full stop where it ends without a mark: what follows it must not read as a part of it."""
+    text = text.rstrip()
+    bare = text.rstrip(_CLOSING)
+    return text if not bare or bare[-1] in ".!?…" else f"{text}."
+
 
 class RoundtableError(Exception):
     """Something that the user can be told in one line.
 
-    `message` says what happened, `hint` what to do about it. `exit_status` is the status the program ends with when
-    nothing handles the error.
+    `message` says what happened, one sentence or more, with a full stop whatever it quotes at its end; `hint` what to
+    do about it: a sentence, or a command behind a colon. `exit_status` is the status the program ends with when nothing
+    handles the error.
     """
 
     exit_status = 1
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = as_sentence(message)
+        super().__init__(self.message)
         self.hint = hint
 
     def __str__(self) -> str:

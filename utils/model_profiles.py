@@ -129,7 +129,7 @@ def fill_in(name: str, settings: ProfileSettings, environ: Mapping[str, str], *,
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
-            f"The address of the profile '{name}' is not a URL: {base_url}", "It should look like https://host/v1."
+            f"'{base_url}' is not a URL: the address of the profile '{name}'.", "It should look like https://host/v1."
         )
     key = environ.get(settings.api_key_env, "").strip() if settings.api_key_env else ""
     is_open = _is_local(parts.hostname) or _is_own(settings, parts.hostname, environ)

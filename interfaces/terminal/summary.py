@@ -8,11 +8,12 @@ from rich.text import Text
 from interfaces.terminal.hanging import Hanging
 from interfaces.terminal.plain import counted, one_line, seconds
 from sessions.events import StopEvent
+from utils.errors import as_sentence
 
 
 def error_line(text: str, hint: str = "") -> Hanging:
     """An error on one line: what happened and what to do."""
-    line = Text(one_line(text), style="bad")
+    line = Text(one_line(as_sentence(text)), style="bad")
     return Hanging(Text("✘ ", style="bad"), line.append(f" {one_line(hint)}", style="default") if hint else line)
 
 
