@@ -36,11 +36,13 @@ count = 0
 def reply(request):
     global count
     count += 1
-    return Reply(f"Step {count}.\\n\\n```python\\nprint({count})\\n```\\n")
+    text = f"Step {count}.\\n\\n```python\\nprint({count})\\n```\\n"
+    return Reply(text, model=request.body["model"])
 with ScriptedServer(reply) as server:
     print(server.base_url, flush=True)
     sys.stdin.read()
 """
+"""Answers in the name of the model that it was asked for: AutoGen warns of any other."""
 
 
 def measure() -> list[Row]:
@@ -139,7 +141,7 @@ async def _autogens(base_url: str) -> tuple[list[float], list[float]]:
     from autogen_ext.models.openai import OpenAIChatCompletionClient
 
     client = OpenAIChatCompletionClient(
-        model="scripted-2026-01-01",
+        model="scripted",
         base_url=base_url,
         api_key="none",
         model_info={

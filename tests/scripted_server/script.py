@@ -73,6 +73,8 @@ class Reply:
     reason: str = "scripted"
     thought: str = ""
     thought_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
+    model: str = ""
+    """Model that the answer names; empty: the one asked, with a date."""
     finish: str | None = "stop"
     usage: tuple[int, int] | None = None
     """Prompt and completion tokens; none: counted in words."""

@@ -19,13 +19,15 @@ def completion(request: Request, reply: Reply) -> dict[str, Any]:
     if reply.thought:
         message[reply.thought_field] = reply.thought
     finish = None if reply.fault == "end" else reply.finish
-    body = _head(request, "chat.completion") | {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+    body = _head(request, reply, "chat.completion") | {
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}]
+    }
     return body if reply.usage_at == "never" else body | {"usage": _usage(request, reply)}
 
 
 def sse(request: Request, reply: Reply) -> Iterator[bytes]:
     """The events of a streamed answer, up to its fault."""
-    head = _head(request, "chat.completion.chunk")
+    head = _head(request, reply, "chat.completion.chunk")
     pieces: list[dict[str, str]] = [{reply.thought_field: piece} for piece in reply.thought.splitlines(keepends=True)]
     pieces += [{"content": piece} for piece in reply.pieces(request)]
     if reply.fault:
@@ -54,8 +56,9 @@ def _fault(reply: Reply) -> Iterator[bytes]:
         yield _event(failure(reply.error, reply.code))
 
 
-def _head(request: Request, kind: str) -> dict[str, Any]:
-    return {"id": "scripted", "object": kind, "created": 0, "model": f"{request.body.get('model')}-2026-01-01"}
+def _head(request: Request, reply: Reply, kind: str) -> dict[str, Any]:
+    model = reply.model or f"{request.body.get('model')}-2026-01-01"
+    return {"id": "scripted", "object": kind, "created": 0, "model": model}
 
 
 def _usage(request: Request, reply: Reply) -> dict[str, int]:
