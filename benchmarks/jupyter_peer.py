@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ from utils.docker_utils import image_name
 from utils.wheels import platforms, python_with_pip
 
 if TYPE_CHECKING:
-    from autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor
+    from autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor, DockerJupyterServer
+    from autogen_ext.code_executors.docker_jupyter._jupyter_server import JupyterConnectionInfo
 
 NAME = "AutoGen 0.7.5 Jupyter in Docker"
 _GATEWAY = "jupyter-kernel-gateway==3.0.1"
@@ -100,7 +102,8 @@ async def executor(name: str) -> AsyncIterator[DockerJupyterCodeExecutor]:
         with TemporaryDirectory() as directory:
             box = DockerJupyterCodeExecutor(server, output_dir=Path(directory))
             try:
-                await _start(box)
+                await _until_up(server)
+                await box.start()
                 yield box
             finally:
                 await box.stop()
@@ -108,13 +111,25 @@ async def executor(name: str) -> AsyncIterator[DockerJupyterCodeExecutor]:
         _run(["docker", "rm", "-f", str(server._container_id)], "its end")
 
 
-async def _start(box: DockerJupyterCodeExecutor) -> None:
-    """Its `start` fails while the gateway is not up yet, so it is called until it is."""
+async def _until_up(server: DockerJupyterServer) -> None:
+    """Wait until its gateway answers: its own `start` gives up before, with a warning for each of its retries."""
     deadline = time.monotonic() + _READY_S
     while True:
         try:
-            return await box.start()
-        except OSError as error:
+            return await asyncio.to_thread(_ask, server.connection_info)
+        except (OSError, HTTPException) as error:
             if time.monotonic() > deadline:
                 raise NoPeerError(f"its gateway does not answer: {error}") from error
             await asyncio.sleep(0.05)
+
+
+def _ask(address: JupyterConnectionInfo) -> None:
+    """Ask for what its `start` asks for first. Raises `OSError` or `HTTPException`."""
+    connection = HTTPConnection(address.host, address.port, timeout=2)
+    try:
+        connection.request("GET", "/api/kernelspecs", headers={"Authorization": f"token {address.token}"})
+        response = connection.getresponse()
+        if response.status != 200:
+            raise HTTPException(f"{response.status} {response.reason}")
+    finally:
+        connection.close()
