@@ -23,14 +23,14 @@ def with_kernel(policy: SandboxPolicy) -> SandboxPolicy:
     changes: dict[str, object] = {"kernel": True, "warm": False}
     if policy.runtime == LOCAL:
         changes["runtime"] = LOCAL_KERNEL
-    return SandboxPolicy.model_validate(policy.model_dump() | changes)
+    return policy.changed(**changes)
 
 
 def refuse_unless_known(policy: SandboxPolicy, i_know: bool) -> None:
     """Raise `ConfigurationError` for a local runtime that was not asked for on the command line, too."""
     if not i_know:
         raise ConfigurationError(
-            f"sandbox.yaml says runtime: {policy.runtime}, which is no sandbox: code would run on this machine as you.",
+            f"{policy.file} says runtime: {policy.runtime}, which is no sandbox: code would run here as you.",
             "Remove the line, or say --i-know each time.",
         )
 

@@ -80,8 +80,8 @@ class Container:
         broken = broken_promises(facts, policy) if kind == frames.READY else ["it did not report itself"]
         if broken:
             raise SandboxError(
-                f"The sandbox is not what sandbox.yaml promises: {'; '.join(broken)}.",
-                "Nothing was run in it. Look at the Docker engine's settings and at `runtime` in sandbox.yaml.",
+                f"The sandbox is not what {policy.file} promises: {'; '.join(broken)}.",
+                f"Nothing was run in it. Look at the Docker engine's settings and at `runtime` in {policy.file}.",
             )
         commands = set(facts["commands"])
         self.languages = tuple(language.name for language in TABLE if language.command in commands)
@@ -94,13 +94,14 @@ class Container:
 
         Only between blocks. Raises `NotInstalledError` and `SandboxError`; after a cancel it cannot be used again.
         """
-        bytes_ = (policy.memory_mib + policy.packages.size_mib) * MIB
-        try:
-            await self._engine.request(
-                "POST", f"/containers/{self.identifier}/update", {"Memory": bytes_, "MemorySwap": bytes_}
-            )
-        except EngineError as error:
-            raise SandboxError(f"The sandbox could not be given room for packages: {error.message}.") from error
+        if not is_gvisor(policy):  # which cannot be given more later, and has it from its start
+            bytes_ = _with_packages(policy)
+            try:
+                await self._engine.request(
+                    "POST", f"/containers/{self.identifier}/update", {"Memory": bytes_, "MemorySwap": bytes_}
+                )
+            except EngineError as error:
+                raise SandboxError(f"The sandbox could not be given room for packages: {error.message}.") from error
         installer = policy.user_id + 1
         try:
             await asyncio.wait_for(
@@ -109,7 +110,7 @@ class Container:
         except asyncio.TimeoutError:
             raise SandboxError(
                 f"Packages were not installed within {policy.packages.install_timeout_s} s.",
-                "Raise packages: install_timeout_s in sandbox.yaml.",
+                f"Raise packages: install_timeout_s in {policy.file}.",
             ) from None
         self.channel.send(frames.ENV, {"PYTHONPATH": f"{PACKAGES}/start", "PATH": f"{PATH}:{PACKAGES}/bin"})
         self.warm = False
@@ -175,16 +176,21 @@ def _refused(error: EngineError, policy: SandboxPolicy) -> ConfigurationError | 
     # "Unknown runtime specified", in newer ones "unknown or invalid runtime name".
     if policy.runtime and "unknown" in message.lower() and "runtime" in message.lower():
         return ConfigurationError(
-            f"Docker does not know the runtime {policy.runtime} of sandbox.yaml.",
+            f"Docker does not know the runtime {policy.runtime} of {policy.file}.",
             "Register it with the engine, or remove the line.",
         )
     if error.status == 400:
-        return ConfigurationError(f"Docker refused the sandbox: {message}.", "Change that limit in sandbox.yaml.")
+        return ConfigurationError(f"Docker refused the sandbox: {message}.", f"Change that limit in {policy.file}.")
     return SandboxError(f"Docker could not start the sandbox: {message}.")
+
+
+def _with_packages(policy: SandboxPolicy) -> int:
+    return (policy.memory_mib + policy.packages.size_mib) * MIB
 
 
 def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
     user = policy.user_id
+    memory = _with_packages(policy) if is_gvisor(policy) else policy.memory_mib * MIB
     mount = "rw,nosuid,nodev,exec,mode=0755,uid={0},gid={0},size={1},nr_inodes={2}"
     host: dict[str, Any] = {
         "AutoRemove": True,
@@ -193,8 +199,8 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges:true"],
         "Privileged": False,
-        "Memory": policy.memory_mib * MIB,
-        "MemorySwap": policy.memory_mib * MIB,
+        "Memory": memory,
+        "MemorySwap": memory,
         "NanoCpus": int(policy.cpus * 1e9),
         "PidsLimit": processes(policy),
         "IpcMode": "none",
@@ -262,7 +268,7 @@ def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
         },
         "file_size_bytes": policy.file_size_mib * MIB,
         "open_files": policy.open_files,
-        "message_queues": not is_gvisor(policy),
+        "own_processes": policy.pids if is_gvisor(policy) else 0,
         "system_v": not is_gvisor(policy),
         "warm": list(policy.warm_imports) if warm else [],
         "warm_source": bundle.warm_source() if warm else "",

@@ -138,7 +138,7 @@ class DockerSandbox:
     ) -> ExecutionResult:
         """Run one block in a container beside the session's, which has a network and lives for this block alone."""
         if self.policy.network == "none":
-            raise SandboxError("No block may have a network here.", "Set `network: ask` in sandbox.yaml.")
+            raise SandboxError("No block may have a network here.", f"Set `network: ask` in {self.policy.file}.")
         if file.refusal:
             return ExecutionResult(exit_code=1, output=file.refusal, duration_s=0.0, notes=(file.refusal,))
         async with self._lock:
@@ -173,7 +173,9 @@ class DockerSandbox:
     async def install(self, requirements: Sequence[str], *, cancellation_token: CancellationToken) -> Installation:
         """Fetch packages on the host and install them. See `sandbox.base.Sandbox.install`."""
         if not self.policy.packages.size_mib:
-            return Installation(problem="Packages cannot be installed here (sandbox.yaml: packages: size_mib is 0).")
+            return Installation(
+                problem=f"Packages cannot be installed here ({self.policy.file}: packages: size_mib is 0)."
+            )
         work = asyncio.ensure_future(self._install(requirements))
         cancellation_token.link_future(work)
         return await work
@@ -207,10 +209,8 @@ class DockerSandbox:
             return ()
         file = block_file(code, known)
         told = tuple(text for text in (file.refusal, file.note) if text)
-        if known.name != "python":
-            return told
         there = self.work_dir if self._directory or self._temporary else None
-        return told + self._planted.warnings(code, file.name if file.named else "", there)
+        return told + self._planted.warnings(known.name, code, file.name if file.named else "", there)
 
     def _known(self, language: str) -> table.Language:
         return table.choose(language, self._language_names, self.policy.variant)

@@ -66,7 +66,7 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
         given = {"image": image or None, "timeout_s": timeout}
         values = {name: value for name, value in given.items() if value is not None}
         # Validated again: a limit out of range is refused here too.
-        policy = SandboxPolicy.model_validate(policy.model_dump() | values)
+        policy = policy.changed(**values)
         refuse(
             work_dir=work_dir,
             bind_dir=bind_dir,

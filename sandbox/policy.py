@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from utils.settings import file_name
 from utils.yaml_settings import read_settings
 
 MIB = 1 << 20
@@ -123,6 +124,18 @@ class SandboxPolicy(BaseModel):
     """Names of variables of the program's own environment that a block may see."""
     packages: PackagePolicy = PackagePolicy()
     """Python packages beyond the image's."""
+    _file: str = "sandbox.yaml"
+
+    @property
+    def file(self) -> str:
+        """Where it was read, for errors that say what to change there."""
+        return self._file
+
+    def changed(self, **values: object) -> SandboxPolicy:
+        """The policy with other values, from the same file. Raises pydantic's `ValidationError`."""
+        policy = SandboxPolicy.model_validate(self.model_dump() | values)
+        policy._file = self._file
+        return policy
 
     @field_validator("env")
     @classmethod
@@ -153,4 +166,6 @@ class SandboxPolicy(BaseModel):
 
 def load_policy(path: Path) -> SandboxPolicy:
     """Read sandbox.yaml. Raises `ConfigurationError` that names file, line and key."""
-    return read_settings(path, SandboxPolicy)
+    policy = read_settings(path, SandboxPolicy)
+    policy._file = file_name(path)
+    return policy

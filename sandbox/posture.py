@@ -33,12 +33,13 @@ def is_gvisor(policy: SandboxPolicy) -> bool:
 def processes(policy: SandboxPolicy) -> int:
     """The limit of processes as the engine is told it.
 
-    gVisor has one or two of the host's for each of its own, beside its threads, and ends where it can have no more.
+    gVisor has some of the host's threads for each process of its own, more with each block, and ends where it can have
+    no more: there the limit of its own kernel is `pids`, and this one is for gVisor itself.
     """
-    return 2 * policy.pids + _GVISOR_THREADS if is_gvisor(policy) else policy.pids
+    return _GVISOR_THREADS * policy.pids + 128 if is_gvisor(policy) else policy.pids
 
 
-_GVISOR_THREADS = 128
+_GVISOR_THREADS = 16
 
 
 def broken_promises(facts: Mapping[str, Any], policy: SandboxPolicy) -> list[str]:
@@ -67,6 +68,9 @@ def broken_promises(facts: Mapping[str, Any], policy: SandboxPolicy) -> list[str
         broken.append("the Docker socket is inside")
     if policy.network != "full" and facts.get("interfaces") != ["lo"]:
         broken.append(f"there are network interfaces: {facts.get('interfaces')}")
+    if policy.network == "full" and facts.get("interfaces") == ["lo"]:
+        # Not less safe, but what the block needs: gVisor may be registered with --network=none.
+        broken.append("there is no network, which the runtime or the engine may have switched off")
     broken += _limits(facts, policy)
     return broken
 

@@ -1,10 +1,11 @@
-"""Files of the workspace that a Python block would import in place of the module that their name stands for."""
+"""Files of the workspace that are code, made by one block and imported or run by another."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import os
+import posixpath
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -76,6 +77,18 @@ def imported(code: str) -> frozenset[str]:
     return frozenset(found)
 
 
+_CODE = {"", "bash", "js", "lua", "mjs", "php", "pl", "pm", "py", "pyc", "r", "rb", "sh", "ts"}
+"""Endings of files that a program could run."""
+_BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"`=,]+")
+
+
+def mentioned(code: str) -> frozenset[str]:
+    """Names of the workspace that a block could run as code: as words, whatever the language."""
+    words = _BETWEEN_WORDS.split(code)
+    names = {posixpath.normpath(word.removeprefix("/workspace/")) for word in words if word}
+    return frozenset(name for name in names if posixpath.splitext(name)[1][1:].lower() in _CODE)
+
+
 @dataclass(frozen=True)
 class Stayed:
     """What a block left in the workspace and did not come back: links, files over a limit, hidden ones."""
@@ -112,11 +125,21 @@ class Planted:
         self._stayed.clear()
         self._more = False
 
-    def warnings(self, code: str, own_name: str, work_dir: Path | None) -> tuple[str, ...]:
-        """What a human should know before a Python block runs.
+    def warnings(self, language: str, code: str, own_name: str, work_dir: Path | None) -> tuple[str, ...]:
+        """What a human should know before a block runs.
 
         `own_name`: the name that the block gives itself, or empty. `work_dir`: what lies there goes in.
         """
+        told = self._imports(code, own_name, work_dir) if language == "python" else []
+        names = mentioned(code) - {own_name}
+        for name in sorted(self._made | self._stayed):
+            if name in names:
+                told.append(f"It names {_shown(name)}, code that an earlier block made or changed.")
+        if self._more:
+            told.append("Earlier blocks left more in the workspace than is known here: any of it could be imported.")
+        return tuple(told)
+
+    def _imports(self, code: str, own_name: str, work_dir: Path | None) -> list[str]:
         made = sorted(self._made | self._stayed)
         told = []
         if own_name and (module := _taken_by(own_name)):
@@ -131,9 +154,7 @@ class Planted:
         for name in made:
             if module_of(name) in wanted:
                 told.append(f"It imports {_shown(name)}, which an earlier block made or changed.")
-        if self._more:
-            told.append("Earlier blocks left more in the workspace than is known here: any of it could be imported.")
-        return tuple(told)
+        return told
 
 
 def _perhaps_package(name: str) -> str:

@@ -33,13 +33,16 @@ def ignore_signals() -> None:
 class Limits:
     """What a block's process may use; the memory, the processes and the disk are the container's to limit."""
 
-    def __init__(self, file_size_bytes: int, open_files: int, message_queues: bool = True) -> None:
+    def __init__(self, file_size_bytes: int, open_files: int, processes: int = 0) -> None:
+        """`processes`: only for gVisor, which counts those of its own kernel; elsewhere the container's limit holds."""
         self._values = [
             (resource.RLIMIT_FSIZE, file_size_bytes),
             (resource.RLIMIT_NOFILE, open_files),
             (resource.RLIMIT_CORE, 0),
         ]
-        if message_queues:
+        if processes:
+            self._values.append((resource.RLIMIT_NPROC, processes))
+        else:
             # POSIX message queues would outlive the block. gVisor has none, and refuses the limit.
             self._values.append((resource.RLIMIT_MSGQUEUE, 0))
 

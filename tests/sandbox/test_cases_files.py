@@ -265,6 +265,33 @@ async def test_case_30_a_local_module_that_does_not_come_back_is_told(box: Docke
     assert any("tools" in warning for warning in box.warnings("python", "import tools"))
 
 
+RUNS_IT = {
+    "an import": ("python", "import helper\nhelper.go()"),
+    "an import by another word": ("python", "from helper import go"),
+    "an interpreter": ("bash", "python3 ./helper.py --fast"),
+    "a program of Python's": ("python", "import runpy; runpy.run_path('/workspace/helper.py')"),
+    "a process": ("python", "import subprocess; subprocess.run(['python3', 'helper.py'])"),
+    "a substitution": ("bash", "echo $(python3 helper.py)"),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS_IT)
+async def test_case_40_code_that_another_block_changed_is_flagged(kind: str, box: DockerExecutor) -> None:
+    (box.work_dir / "helper.py").write_text("def go(): print('mine')\n")
+    language, code = RUNS_IT[kind]
+    assert (await run(box, code, language)).exit_code == 0
+    assert box.warnings(language, code) == ()  # it is the user's own
+    await run(box, "echo 'def go(): print(1)' > helper.py", "bash")
+    assert any("helper.py" in warning and "earlier block" in warning for warning in box.warnings(language, code))
+    await run(box, "rm helper.py", "bash")
+
+
+async def test_data_that_another_block_made_is_not_flagged(box: DockerExecutor) -> None:
+    await run(box, "echo a,b > table.csv; echo '# notes' > notes.md", "bash")
+    assert box.warnings("python", "print(open('table.csv').read())") == ()
+    assert box.warnings("bash", "wc -l table.csv notes.md") == ()
+
+
 async def test_a_directory_is_no_package_by_its_name(box: DockerExecutor) -> None:
     await run(box, "mkdir test; echo 1 > test/out.txt", "bash")
     assert box.warnings("python", "print(1)") == ()
