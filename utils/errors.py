@@ -6,6 +6,8 @@ traceback.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _CLOSING = "\"'`)]}»”’"
 """What may stand behind a sentence's last mark."""
 
@@ -37,9 +39,19 @@ class RoundtableError(Exception):
 
 
 class ConfigurationError(RoundtableError):
-    """A setting, a file of settings, a prompt or an argument that cannot be used."""
+    """A setting, a file of settings, a prompt or an argument that cannot be used.
+
+    `others` are what else is wrong in the same file, each to be told on a line of its own.
+    """
 
     exit_status = 2
+
+    def __init__(self, message: str, hint: str = "", *, others: Sequence[ConfigurationError] = ()) -> None:
+        super().__init__(message, hint)
+        self.others = tuple(others)
+
+    def __str__(self) -> str:
+        return " ".join([super().__str__(), *map(str, self.others)])
 
 
 class ModelError(RoundtableError):

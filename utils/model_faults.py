@@ -65,7 +65,7 @@ def explain(error: Exception, profile: Profile) -> Fault | None:
         return Fault(
             ModelError(
                 f"{where} did not answer in time.",
-                "Try again; for a slow model raise first_token_timeout_s in models.yaml.",
+                f"Try again; for a slow model raise first_token_timeout_s in {profile.file}.",
             ),
             "no answer in time",
             "once",
@@ -74,7 +74,7 @@ def explain(error: Exception, profile: Profile) -> Fault | None:
         return Fault(
             ModelError(
                 f"{profile.base_url} cannot be reached ({_root(error)}).",
-                "Check the address in models.yaml or .env, and that the endpoint runs.",
+                f"Check the address in {profile.file} or .env, and that the endpoint runs.",
             ),
             "connection failed",
             "yes",
@@ -106,7 +106,7 @@ def _explain_status(error: openai.APIStatusError, profile: Profile, where: str) 
         return Fault(
             ModelError(
                 f"{profile.base_url} refused the key (status {status}).",
-                f"Check {variable} in .env." if variable else "Give the profile an api_key_env in models.yaml.",
+                f"Check {variable} in .env." if variable else f"Give the profile an api_key_env in {profile.file}.",
             ),
             "key refused",
         )
@@ -122,7 +122,7 @@ def _explain_status(error: openai.APIStatusError, profile: Profile, where: str) 
         return Fault(
             ModelError(
                 f"There is no model {where} (status 404: {said})",
-                "Check the model's name and the address in models.yaml; a local model may have to be pulled first.",
+                f"Check the model's name and the address in {profile.file}; a local model may have to be pulled first.",
             ),
             "no such model",
         )
@@ -134,7 +134,7 @@ def _explain_status(error: openai.APIStatusError, profile: Profile, where: str) 
             )
         return Fault(
             RequestRefusedError(
-                f"{where} refused the request (status {status}): {said}", "Check the profile in models.yaml."
+                f"{where} refused the request (status {status}): {said}", f"Check the profile in {profile.file}."
             ),
             "request refused",
         )

@@ -91,6 +91,8 @@ class Profile(ProfileSettings):
 
     name: str
     """Name in models.yaml."""
+    file: str = Field(default="models.yaml", repr=False, exclude=True)
+    """The file that it stands in, for errors that say what to change there."""
     api_key: SecretStr = Field(default=SecretStr(NO_KEY), repr=False, exclude=True)
 
     @property
@@ -114,18 +116,20 @@ class Profile(ProfileSettings):
         return (prompt_tokens * self.prices.prompt + completion_tokens * self.prices.completion) / 1e6
 
 
-def fill_in(name: str, settings: ProfileSettings, environ: Mapping[str, str], *, model: str = "") -> Profile:
-    """Fill in the variables and the key of a profile; `model` takes the place of its own model.
+def fill_in(
+    name: str, settings: ProfileSettings, environ: Mapping[str, str], *, model: str = "", file: str = "models.yaml"
+) -> Profile:
+    """Fill in the variables and the key of a profile of `file`; `model` takes the place of its own model.
 
     Raises `ConfigurationError` that names the variable that is missing and where to put it.
     """
     if settings.kind == "demo":
-        return Profile(name=name, **{**settings.model_dump(), "model": "demo"})
+        return Profile(name=name, file=file, **{**settings.model_dump(), "model": "demo"})
     base_url = _expand(settings.base_url, name, environ).rstrip("/")
     model = model or _expand(settings.model, name, environ)
     if not base_url or not model:
         missing = "model" if base_url else "base_url"
-        raise ConfigurationError(f"The profile '{name}' has no {missing}.", "Add it in models.yaml.")
+        raise ConfigurationError(f"The profile '{name}' has no {missing}.", f"Add it in {file}.")
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
@@ -143,7 +147,7 @@ def fill_in(name: str, settings: ProfileSettings, environ: Mapping[str, str], *,
         "model": model,
         "api_version": _expand(settings.api_version, name, environ),
     }
-    return Profile(name=name, api_key=SecretStr(key or NO_KEY), **values)
+    return Profile(name=name, file=file, api_key=SecretStr(key or NO_KEY), **values)
 
 
 def _expand(text: str, name: str, environ: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from utils.errors import ConfigurationError
 from utils.model_profiles import Profile, ProfileSettings, fill_in
+from utils.settings import ROOT, file_name
 from utils.yaml_settings import read_settings
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class _File(BaseModel):
 class Models:
     """The profiles of models.yaml, over one environment."""
 
-    def __init__(self, file: _File, environ: Mapping[str, str]) -> None:
+    def __init__(self, file: _File, environ: Mapping[str, str], path: Path = ROOT / "models.yaml") -> None:
+        self.file = file_name(path)
+        """How people know the file that the profiles stand in."""
         self.default: str = file.default
         self.profiles: Mapping[str, ProfileSettings] = file.profiles
         self.agents: Mapping[str, str] = file.agents
@@ -54,7 +57,7 @@ class Models:
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str]) -> Models:
         """Read the file. Raises `ConfigurationError` that names file, line and key."""
-        return cls(read_settings(path, _File), environ)
+        return cls(read_settings(path, _File), environ, path)
 
     def resolve(self, name: str = "") -> Profile:
         """Find the profile for a name: a profile's, `PROFILE:MODEL`, or a bare model name of the default's endpoint.
@@ -63,14 +66,14 @@ class Models:
         """
         name = name.strip() or self.default
         if name in self.profiles:
-            return fill_in(name, self.profiles[name], self._environ)
+            return fill_in(name, self.profiles[name], self._environ, file=self.file)
         prefix, colon, model = name.partition(":")
         if colon and model and prefix in self.profiles:
             return self._with_model(prefix, model)
         close = difflib.get_close_matches(name, self.profiles, n=1, cutoff=0.75)
         if close or any(c.isspace() for c in name):
             hint = f"Did you mean '{close[0]}'?" if close else f"Profiles: {', '.join(self.profiles)}."
-            raise ConfigurationError(f"There is no profile '{name}' in models.yaml.", hint)
+            raise ConfigurationError(f"There is no profile '{name}' in {self.file}.", hint)
         return self._with_model(self.default, name)
 
     def for_agent(self, agent: str, *, own: str = "", chosen: str = "") -> Profile:
@@ -96,7 +99,7 @@ class Models:
                 f"The profile '{profile}' plays recorded replies and has no model '{model}'.",
                 f"Profiles: {', '.join(self.profiles)}.",
             )
-        return fill_in(profile, settings, self._environ, model=model)
+        return fill_in(profile, settings, self._environ, model=model, file=self.file)
 
 
 def create_client(profile: Profile, *, source: str = "", on_wait: OnWait | None = None) -> ModelClient:

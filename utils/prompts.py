@@ -66,9 +66,9 @@ def _read(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"The prompt {path} is missing.", f"Put it back: git checkout -- {path.parent.name}/{path.name}"
-        ) from error
+        shipped = PROMPTS / path.name
+        mend = f"git checkout -- {PROMPTS.name}/{path.name}" if path == shipped else f"cp {shipped} {path}"
+        raise ConfigurationError(f"The prompt {path} is missing.", f"Put it back: {mend}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"The prompt {path} cannot be read: {error}.", "Make it readable UTF-8.") from error
     if not text.strip():

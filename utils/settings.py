@@ -10,6 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 ROOT = Path(__file__).resolve().parent.parent
 """Directory of the program: where models.yaml, sandbox.yaml and prompts/ lie."""
 
+
+def file_name(path: Path) -> str:
+    """How people know a file of settings: by its name where it lies beside the program, else by its whole path."""
+    return path.name if path.parent == ROOT else str(path)
+
+
 AskPolicy = Literal["always", "risky", "never"]
 
 

@@ -115,7 +115,7 @@ async def _ask(
         if client.last_cut:
             raise ModelError(
                 f"The answer of {client.profile.model} was cut ({client.last_cut}).",
-                "Raise max_tokens in models.yaml, or choose another model.",
+                f"Raise max_tokens in {client.profile.file}, or choose another model.",
             )
         known.answer_by = way
         return result

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from utils.errors import ConfigurationError
+from utils.settings import ROOT
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -19,7 +22,10 @@ Lines = dict[tuple[str, ...], int]
 
 
 def read_settings(path: Path, model: type[T]) -> T:
-    """Read a YAML file into a pydantic model. Raises `ConfigurationError` of one line: file, line, key, what to do."""
+    """Read a YAML file into a pydantic model.
+
+    Raises `ConfigurationError` of one line: file, line, key, what to do; what else is wrong stands in its `others`.
+    """
     text = _read(path)
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -43,7 +49,8 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ConfigurationError(f"{path} is missing.", "Put it back, from the project's repository.") from error
+        own = "Put it back, from the project's repository." if path.parent == ROOT else "Is that the right path?"
+        raise ConfigurationError(f"{path} is missing.", own) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}.", "Make it a readable UTF-8 file.") from error
 
@@ -66,23 +73,42 @@ def _lines(node: yaml.Node, path: tuple[str, ...], file: Path) -> Iterator[tuple
 
 
 def _explain(error: ValidationError, path: Path, lines: Lines, model: type[BaseModel]) -> ConfigurationError:
+    """All that is wrong, in the order of the file."""
+    found = [_problem(one, path, lines, model) for one in error.errors(include_url=False)]
     # A misspelt key shows twice: as unknown, and as missing. The first tells more.
-    first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
-    place = tuple(str(part) for part in first["loc"] if part != "[key]")
+    meant = {problem.meant for problem in found if problem.meant}
+    found = sorted((one for one in found if one.missing not in meant), key=lambda one: one.line)
+    first, *others = (ConfigurationError(problem.message, problem.hint) for problem in found)
+    return ConfigurationError(first.message, first.hint, others=others)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    line: int
+    message: str
+    hint: str
+    meant: tuple[str, ...] = ()
+    """For an unknown key: the known one that it is nearly."""
+    missing: tuple[str, ...] = ()
+    """For a key that is not there: its path."""
+
+
+def _problem(one: ErrorDetails, path: Path, lines: Lines, model: type[BaseModel]) -> _Problem:
+    place = tuple(str(part) for part in one["loc"] if part != "[key]")
     line = next((lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in lines), 0)
     where = f"{path}:{line}" if line else str(path)
     key = ".".join(place)
-    if first["type"] == "extra_forbidden":
+    if one["type"] == "extra_forbidden":
         known = _keys(model, place[:-1])
         close = difflib.get_close_matches(place[-1], known, n=1)
         hint = f"Did you mean '{close[0]}'?" if close else f"Known keys: {', '.join(known)}."
-        return ConfigurationError(f"{where}: unknown key '{key}'.", hint)
-    reason = str(first["msg"]).removeprefix("Value error, ")
+        return _Problem(line, f"{where}: unknown key '{key}'.", hint, meant=(*place[:-1], *close) if close else ())
+    reason = str(one["msg"]).removeprefix("Value error, ")
     if not key:
-        return ConfigurationError(f"{where}: {reason}.", "See the comments in the file as it was shipped.")
-    if first["type"] == "missing":
-        return ConfigurationError(f"{where}: '{key}' is missing.", "Add it.")
-    return ConfigurationError(f"{where}: '{key}': {reason}.", "Mend that line.")
+        return _Problem(line, f"{where}: {reason}.", "See the comments in the file as it was shipped.")
+    if one["type"] == "missing":
+        return _Problem(line, f"{where}: '{key}' is missing.", "Add it.", missing=place)
+    return _Problem(line, f"{where}: '{key}': {reason}.", "Mend that line.")
 
 
 def _keys(model: type[BaseModel], place: tuple[str, ...]) -> list[str]:

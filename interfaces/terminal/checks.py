@@ -178,7 +178,7 @@ async def _answers(profile: Profile) -> Finding:
 
 def check_prompts(settings: Settings) -> Finding:
     """Whether the prompts can be read."""
-    from utils.prompts import is_edited
+    from utils.prompts import PROMPTS, is_edited
 
     paths = [settings.prompts_dir / f"{agent}.md" for agent in ("code_generator", "safety_reviewer")]
     for path in paths:
@@ -186,7 +186,8 @@ def check_prompts(settings: Settings) -> Finding:
             path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            return Finding("prompts", False, f"{path}: {reason}. Put it back, from the project's repository.")
+            mend = f"Put it back, from the project's repository: {PROMPTS.name}/{path.name}."
+            return Finding("prompts", False, f"{path}: {reason}. {mend}")
     edited = [path.stem for path in paths if is_edited(path)]
     return Finding("prompts", True, f"edited: {', '.join(edited)}" if edited else "as shipped")
 

@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _run(args)
     except RoundtableError as error:
-        tell(str(error))
+        tell_error(error)
         return error.exit_status
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -58,6 +58,12 @@ def tell(text: str) -> None:
     line = " ".join(text.split())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     sys.stderr.write(f"roundtable: {line}\n")
+
+
+def tell_error(error: RoundtableError) -> None:
+    """Print an error on one line, and on a line each what else is wrong in the same file."""
+    for one in (error, *getattr(error, "others", ())):
+        tell(f"{one.message} {one.hint}")
 
 
 def _unexpected(error: Exception) -> int:

@@ -149,6 +149,16 @@ def test_a_malformed_file_is_told_in_one_line(tmp_path: Path, text: str, told: s
     assert "\n" not in str(error.value)
 
 
+def test_all_that_is_wrong_is_told_in_the_files_order(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        written(tmp_path, "defualt: a\nprofiles:\n  a:\n    temperature: 3\n    max_tokens: none\n    modle: m\n")
+    first, *others = (error.value, *error.value.others)
+    told = [one.message.removeprefix(f"{tmp_path}/") for one in (first, *others)]
+    assert [text.partition(": ")[0] for text in told] == [f"models.yaml:{line}" for line in (1, 4, 5, 6)]
+    assert "unknown key 'defualt'" in told[0]
+    assert all(text in str(error.value) for text in told)
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="is missing"):
         Models.load(tmp_path / "models.yaml", {})
