@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from interfaces.terminal.hanging import Hanging
 from interfaces.terminal.plain import one_line, size
 from interfaces.terminal.summary import error_line
 from interfaces.terminal.trimmed import Trimmed
@@ -173,7 +174,7 @@ async def _retry(talk: Talk, model: str) -> None:
 
 async def _files(talk: Talk, _: str) -> None:
     files = list_files(talk.work_dir)
-    talk.show(Text(one_line(str(talk.work_dir)), style="faint"))
+    talk.show(Hanging("", Text(one_line(str(talk.work_dir)), style="faint"), whole_words=True))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(justify="right", style="faint")
     for path, bytes_ in files[:_FILES_SHOWN]:

@@ -113,7 +113,7 @@ def export_command(args: argparse.Namespace, settings: Settings) -> int:
         raise ConfigurationError(
             f"{path} cannot be written: {(error.strerror or str(error)).lower()}.", "Name another with --output PATH."
         ) from error
-    make_console().print(Text(one_line(f"Written: {path}")))
+    make_console().print(Text(one_line(f"Written: {path}")), soft_wrap=True)
     return 0
 
 

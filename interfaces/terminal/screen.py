@@ -76,7 +76,7 @@ class Screen:
             self._live.clear()
             for part in parts:
                 if part is not GAP or not self._after_gap:
-                    self.console.print(part)
+                    self.console.print(part, crop=False)
                 self._after_gap = part is GAP
             self.draw()
 

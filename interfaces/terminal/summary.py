@@ -14,7 +14,8 @@ from utils.errors import as_sentence
 def error_line(text: str, hint: str = "") -> Hanging:
     """An error on one line: what happened and what to do."""
     line = Text(one_line(as_sentence(text)), style="bad")
-    return Hanging(Text("✘ ", style="bad"), line.append(f" {one_line(hint)}", style="default") if hint else line)
+    line = line.append(f" {one_line(hint)}", style="default") if hint else line
+    return Hanging(Text("✘ ", style="bad"), line, whole_words=True)
 
 
 _STOPS = {
@@ -42,7 +43,7 @@ def summary(event: StopEvent, told: str = "") -> list[RenderableType]:
         f"{tokens:,} tokens ({usage.prompt_tokens:,} in, {usage.completion_tokens:,} out)",
         seconds(event.duration_s),
     ]
-    parts: list[RenderableType] = [first, Text("  " + " · ".join(facts), style="faint")]
+    parts: list[RenderableType] = [first, Hanging("  ", Text(" · ".join(facts), style="faint"))]
     if event.work_dir:
-        parts.append(Text(f"  files: {one_line(event.work_dir)}", style="faint"))
+        parts.append(Hanging("  ", Text(f"files: {one_line(event.work_dir)}", style="faint"), whole_words=True))
     return parts

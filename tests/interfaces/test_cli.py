@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from interfaces.terminal.arguments import HELP, build_parser, parse
-from tests.interfaces.program import KEY, MAIN, ROOT, one_line, run
+from tests.interfaces.program import KEY, MAIN, ROOT, environment, one_line, run
+from tests.interfaces.terminals import PseudoTerminal
 
 
 def test_help_fits_one_screen_and_names_every_option_and_command(tmp_path: Path) -> None:
@@ -129,9 +130,13 @@ def test_bad_usage_is_one_line_with_a_pointer(arguments: list[str], says: str, t
         (["--log-file", "{home}/nowhere/log"], {}, "log file"),
         (["--models-file", "{home}/none.yaml"], {}, "none.yaml is missing"),
         (["--models-file", "{home}/broken.yaml"], {}, "broken.yaml:2"),
-        (["--models-file", "{home}/unknown.yaml"], {}, "unknown key"),
+        (["--models-file", "{home}/odd.yaml"], {}, "{home}/odd.yaml:3: unknown key"),
+        (["--models-file", "{home}/mine.yaml", "--model", "opnai"], {}, "no profile 'opnai' in {home}/mine.yaml"),
+        (["--models-file", "{home}/mine.yaml"], {}, "Add it in {home}/mine.yaml."),
         (["--sandbox-file", "{home}/unknown.yaml"], {}, "unknown key"),
-        (["--prompts-dir", "{home}/prompts"], {}, "code_generator.md"),
+        (["--sandbox-file", "{home}/none.yaml"], {}, "none.yaml is missing. Is that the right path?"),
+        (["--sandbox-file", "{home}/local.yaml"], {}, "{home}/local.yaml says runtime: local"),
+        (["--prompts-dir", "{home}/prompts"], {}, "code_generator.md {home}/prompts/code_generator.md"),
         (["--model", "opnai"], {}, "Did you mean 'openai'?"),
         (["--model-for", "code_generator=antropic"], {}, "Did you mean 'anthropic'?"),
         (["--model-for", "reviewer=openai"], {}, "There are: code_generator, safety_reviewer"),
@@ -147,12 +152,43 @@ def test_what_cannot_be_used_is_one_line_with_status_2(
     (tmp_path / "file").write_text("x")
     (tmp_path / "broken.yaml").write_text("default: demo\n  profiles: [\n")
     (tmp_path / "unknown.yaml").write_text("colour: red\n")
+    (tmp_path / "odd.yaml").write_text("default: mine\nprofiles: {mine: {model: m}}\ncolour: red\n")
+    (tmp_path / "mine.yaml").write_text("default: mine\nprofiles: {mine: {model: m}, openai: {model: m}}\n")
+    (tmp_path / "local.yaml").write_text("runtime: local\n")
     (tmp_path / "prompts").mkdir()
     filled = [text.format(home=tmp_path) for text in arguments]
     done = run(["-t", "x", *filled], tmp_path, **{"OPENAI_API_KEY": KEY, **environ})
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert says.format(home=tmp_path) in one_line(done.stderr)
+
+
+def test_all_that_is_wrong_in_a_file_is_told_a_line_each(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("pids: 3\nmemry_mib: 64\nnetwork: perhaps\n")
+    done = run(["-t", "x", "--sandbox-file", "mine.yaml"], tmp_path, OPENAI_API_KEY=KEY)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert [line.partition(": ")[2].partition(" ")[0] for line in lines] == [
+        f"{tmp_path}/mine.yaml:{number}:" for number in (1, 2, 3)
+    ]
+    assert lines[1].endswith("unknown key 'memry_mib'. Did you mean 'memory_mib'?")
+
+
+@pytest.mark.docker
+def test_a_limit_that_docker_refuses_names_the_file_that_it_stands_in(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("cpus: 512\n")
+    done = run(["-t", "x", "--sandbox-file", "mine.yaml"], tmp_path, OPENAI_API_KEY=KEY)
+    assert done.returncode != 0
+    assert f"Change that limit in {tmp_path}/mine.yaml." in " ".join(done.stdout.split())
+
+
+def test_an_error_before_the_chat_is_one_line_whatever_the_width(tmp_path: Path) -> None:
+    name = str(tmp_path / "a-file-whose-name-is-longer-than-the-terminal-is-wide.yaml")
+    environ = environment(tmp_path, OPENAI_API_KEY=KEY)
+    with PseudoTerminal(MAIN, "-t", "x", "--sandbox-file", name, columns=30, environ=environ) as terminal:
+        assert terminal.exit_status() == 2
+    told = terminal.raw.decode().strip()
+    assert re.fullmatch(rf"roundtable: {re.escape(name)} is missing. Is that the right path\?", told), told
 
 
 def test_no_key_and_no_terminal_is_one_line_with_status_2(tmp_path: Path) -> None:
