@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import posixpath
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -35,6 +36,9 @@ class CallResults(HeldNames):
                     value = folding.method(receiver, call.func.attr, given, keywords)
                     if value is not None:
                         found.append(value)
+                if isinstance(receiver, tuple) and call.func.attr in ("pop", "popleft"):
+                    # Which one it takes depends on what was done before: any of them.
+                    found.extend((*receiver[:MAX_OPTIONS], UNKNOWN))
         if found:
             return found
         for callee in self.values(call.func, local, depth):
@@ -113,6 +117,8 @@ class CallResults(HeldNames):
             step = name.rsplit(".", 1)[1]
             if step in folding.PATH_STEPS or step in ("iterdir", "glob", "rglob"):
                 return Ref("pathlib.Path()", folding.join((callee.text, *given)) if step == "joinpath" else callee.text)
+        if name in ("os.walk", "os.fwalk") and given:
+            return ((posixpath.join(as_text(given[0]), HOLE), (HOLE,), (HOLE,)),)
         if name == "open" and given:
             return Ref("open()", as_text(given[0]))
         if name in ("os.environ.get", "os.getenv", "os.environ.pop") and given and given[0] in ("HOME", "USERPROFILE"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterable
 
 from safety import python_folding as folding
@@ -149,7 +150,10 @@ class Evaluator(CallResults):
 
     def _attribute(self, bases: Values, name: str, depth: int) -> Iterable[Value]:
         for base in bases:
-            if isinstance(base, Ref) and not base.name.startswith(OWN):
+            options = self.names.options.get(name) if isinstance(base, Ref) and _OPTIONS.search(base.name) else None
+            if options:
+                yield from self._bound((0, "--" + name), options, depth)
+            elif isinstance(base, Ref) and not base.name.startswith(OWN):
                 whole = canonical(f"{base.name}.{name}")
                 if base.text is not None:
                     yield from path_attribute(base, name)
@@ -221,6 +225,7 @@ class Evaluator(CallResults):
         return (tuple(out),)
 
 
+_OPTIONS = re.compile(r"parse_(?:known_|intermixed_)?args\(\)(?:\[0\])?$")
 _MODULE_TABLES = (
     "sys.modules",
     "globals()",

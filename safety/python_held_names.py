@@ -143,6 +143,10 @@ class HeldNames(ABC):
 
     def _default(self, function: Function, place: int, name: str, depth: int) -> Values:
         arguments = function.args
+        for option in self.names.options.get(name, ()) if not isinstance(function, ast.Lambda) else ():
+            # `@click.option("--name", default=...)`
+            if option.expr is not None and getattr(function, "decorator_list", None):
+                return self.values(option.expr, None, depth)
         if place < 0:
             for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
                 if argument.arg == name and default is not None:

@@ -26,6 +26,7 @@ _BINDING = _SCOPES | {
     ast.Import,
     ast.ImportFrom,
 }
+_OPTION_MAKERS = ("add_argument", "add_option", "option", "argument")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -60,6 +61,8 @@ class Names:
     calls_by_name: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
     aliases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Other names under which a function is called: of parameters that it is handed to, and plain assignments."""
+    options: dict[str, list[Bind]] = field(default_factory=lambda: defaultdict(list))
+    """The defaults of the options of a command line."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
@@ -121,6 +124,8 @@ class Names:
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             name = node.func.attr if isinstance(node.func, ast.Attribute) else name
             self.calls_by_name[name].append(node)
+            if name in _OPTION_MAKERS:
+                self._option(node)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 grows = (
@@ -152,6 +157,17 @@ class Names:
                 self.attributes[node.name].append(bind)
         if isinstance(node, FUNCTIONS):
             self._parameters(node)
+
+    def _option(self, call: ast.Call) -> None:
+        """The default of an option of a command line: `add_argument("--name", default=...)`."""
+        words = {word.arg: word.value for word in call.keywords}
+        if "default" not in words:
+            return
+        flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        named = words.get("dest")
+        long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
+        name = str(named.value) if isinstance(named, ast.Constant) else long.lstrip("-").replace("-", "_")
+        self.options[name].append(Bind(words["default"]))
 
     def _parameters(self, node: Function) -> None:
         places = [*node.args.posonlyargs, *node.args.args]

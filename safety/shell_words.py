@@ -119,6 +119,10 @@ class Words:
             return (known,)
         return tuple(found) or (HOLE,)
 
+    def held(self, name: str) -> tuple[str, ...]:
+        """All that a script gives to a variable."""
+        return tuple(word for value in self._values.get(name, ())[: MAX_OPTIONS * 2] for word in self._held(value, 0))
+
     def _held(self, value: Node | str, depth: int) -> tuple[str, ...]:
         return (value,) if isinstance(value, str) else self.words(value, depth)
 

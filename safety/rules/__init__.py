@@ -89,10 +89,12 @@ def all_rules() -> tuple[Rule, ...]:
         abuse,
         credentials,
         data,
+        disclosure,
         environment,
         files,
         host,
         known,
+        locks,
         logic,
         lures,
         network,
@@ -106,6 +108,8 @@ def all_rules() -> tuple[Rule, ...]:
         protection,
         resources,
         reviewer,
+        tampering,
+        transport,
         web,
     )
 
@@ -129,6 +133,10 @@ def all_rules() -> tuple[Rule, ...]:
         logic,
         people,
         lures,
+        tampering,
+        disclosure,
+        transport,
+        locks,
         reviewer,
         known,
     )
@@ -184,10 +192,12 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         abuse,
         credentials,
         data,
+        disclosure,
         environment,
         files,
         host,
         inner,
+        locks,
         logic,
         lures,
         network,
@@ -199,6 +209,8 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         processes,
         protection,
         resources,
+        tampering,
+        transport,
         web,
     )
 
@@ -232,6 +244,10 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         logic,
         people,
         lures,
+        tampering,
+        disclosure,
+        transport,
+        locks,
     ):
         if limits.clock.is_over:
             program.steps = program.max_steps + 1
@@ -249,6 +265,7 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         abuse,
         credentials,
         data,
+        disclosure,
         environment,
         files_shell,
         host,
@@ -262,6 +279,8 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         processes,
         protection,
         resources_shell,
+        tampering,
+        transport,
         web,
     )
     from safety.shell_script import Script
@@ -287,6 +306,9 @@ def _shell(code: str, level: int, limits: _Limits) -> Iterator[Finding]:
         data,
         people,
         lures,
+        tampering,
+        disclosure,
+        transport,
     ):
         if limits.clock.is_over:
             script.steps = MAX_STEPS + 1

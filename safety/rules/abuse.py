@@ -116,6 +116,9 @@ _HATE = re.compile(
     rf"|\b(?:hate|despise|can't stand|get rid of|ban|deport|exterminate|death to|kill) (?:all |every "
     rf"|those |the )*{_GROUP}(?![\w'])"
     rf"|\b{_GROUP} (?:are|is) (?:naturally |genetically |inherently )?(?:superior|better|smarter|worse) (?:to|than)\b"
+    rf"|\b{_GROUP} (?:are|is) (?:ruining|destroying|stealing|invading|polluting|taking over)\b"
+    rf"|\b{_GROUP} (?:should|must) (?:all )?(?:go back|leave|get out|stay (?:home|away))\b"
+    rf"|\bnobody (?:wants|needs) {_GROUP} here\b|\b(?:do not|don't) belong (?:here|in our)\b|\bdrive them out\b"
     r"|\b(?:superior|master|inferior) race\b|\bwhite (?:power|supremacy)\b|\bgo back to your country\b",
     re.IGNORECASE,
 )

@@ -42,6 +42,7 @@ WIPE = Rule(
         "import sqlite3\nsqlite3.connect('a.db').execute('DELETE FROM orders')",
         "import sqlite3\nsqlite3.connect('a.db').execute(\"UPDATE users SET role = 'admin'\")",
         "#!bash\nsqlite3 a.db 'DROP TABLE customers'",
+        "import sqlite3\nc = sqlite3.connect('a.db')\nfor t in input().split():\n    c.execute(f'DROP TABLE {t}')",
     ),
     good=(
         "import sqlite3\nc = sqlite3.connect('a.db')\nc.execute('CREATE TABLE t (x)')\nc.execute('DELETE FROM t')",
@@ -56,7 +57,7 @@ _LABELS = re.compile(
 _LEARNS = re.compile(r"^(?:sklearn|torch|tensorflow|keras|pandas|xgboost|lightgbm)\.|^numpy\.load|.*\.fit$")
 _RANDOM = re.compile(r"^(?:numpy\.random\.|random\.|secrets\.)")
 _WIPES = re.compile(
-    r"^\s*(?:delete\s+from\s+[\"'`]?(\w+)[\"'`]?\s*;?\s*$|drop\s+(?:table|database|view)\s+(?:if\s+exists\s+)?[\"'`]?(\w+)"
+    r"^\s*(?:delete\s+from\s+[\"'`]?(\w+)[\"'`]?\s*;?\s*$|drop\s+(?:table|database|view|schema)\s+(?:if\s+exists\s+)?[\"'`]?([\w\ue000]+)"
     r"|truncate\s+(?:table\s+)?(\w+)|update\s+[\"'`]?(\w+)[\"'`]?\s+set\b(?!.*\bwhere\b))",
     re.IGNORECASE | re.DOTALL,
 )
@@ -233,7 +234,8 @@ def wipes(query: str, made: set[str]) -> bool:
     """Whether one of the statements of a query takes or changes all rows of a table that was not made here."""
     for statement in query[:4000].split(";"):
         found = _WIPES.match(statement)
-        if found and next(name for name in found.groups() if name).lower() not in made:
+        name = next(name for name in found.groups() if name).lower() if found else ""
+        if name and name not in made and not (HOLE in name and made):
             return True
     return False
 

@@ -56,7 +56,12 @@ SWEEP = Rule(
     "ask",
     "files outside the workspace",
     "Everything in the workspace at once: the human's files are among it.",
-    bad=("import shutil\nshutil.rmtree('.')", "#!bash\nrm -rf *", "#!bash\ntar czf all.tgz ~"),
+    bad=(
+        "import shutil, os\nshutil.rmtree(os.path.expanduser('~/Documents'))",
+        "import shutil\nshutil.rmtree('.')",
+        "#!bash\nrm -rf *",
+        "#!bash\ntar czf all.tgz ~",
+    ),
     good=("#!bash\nrm -f *.o", "#!bash\ntar czf src.tgz src"),
 )
 ENGINE = Rule(
@@ -190,10 +195,17 @@ def found_at(
             yield READ.at(line, f"reads {shown}, outside the workspace", column)
     elif deletes and re.match(rf"~/?(?:[^/]*/)?[^/]*{HOLE}", path):
         yield ALL.at(line, "deletes what is in the home directory, one by one", column)
+    elif deletes and _OWN_THINGS.match(path):
+        yield SWEEP.at(line, f"deletes a person's own things: {shown}", column)
     elif deletes and path.rstrip("/") in ("~", "~/*", "~/.*", "/tmp", "/workspace", ".", "./*", "*", ".."):
         yield (ALL if path.startswith("~") else SWEEP).at(line, f"deletes everything in {shown}", column)
     if changes and not deletes and shadows(path):
         yield SHADOW.at(line, f"makes {shown}, which Python would import in place of a module", column)
+
+
+_OWN_THINGS = re.compile(
+    r"^~/(?:Documents|Desktop|Downloads|Pictures|Photos|Music|Videos|Movies|Public|Projects|Mail)(?:/\*{0,2}|/\*\.\*)?/?$"
+)
 
 
 def filename(code: str) -> Iterator[Finding]:

@@ -181,6 +181,19 @@ def _mentions(program: Program, flagged: set[int]) -> Iterator[Finding]:
                 break
 
 
+def _makes_bytes(program: Program, node: ast.AST) -> bool:
+    """Whether a result goes into bytes, element by element."""
+    at = program.parent(node)
+    while isinstance(at, (ast.GeneratorExp, ast.ListComp, ast.Tuple, ast.List, ast.BinOp)):
+        at = program.parent(at)
+    return isinstance(at, ast.Call) and getattr(at.func, "id", getattr(at.func, "attr", "")) in (
+        "bytes",
+        "bytearray",
+        "append",
+        "extend",
+    )
+
+
 def _encrypts(program: Program) -> Iterator[Finding]:
     names = [call.name for call in program.calls]
     walks = any(
@@ -192,6 +205,12 @@ def _encrypts(program: Program) -> Iterator[Finding]:
         (call.name == "open" and any("w" in mode for mode in _open_modes(call))) or call.name.endswith(".write_bytes")
         for call in program.calls
     )
+    whole = writes and any(
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor) and _makes_bytes(program, node)
+        for node in program.nodes(ast.BinOp)
+    )
     for call in program.calls:
+        if whole and _DELETERS.search(call.name) and call.name != "shutil.rmtree":
+            yield TREE.at(call.line, "scrambles the files of a tree and deletes what they were", call.column)
         if writes and call.name.endswith(".encrypt"):
             yield TREE.at(call.line, "encrypts the files of a tree in place", call.column)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
 from safety.paths import is_outside, place
-from safety.python_values import words
-from safety.rules.file_findings import DEVICE, LINK, MODE, READ, SWEEP, filename, found_at
+from safety.python_values import HOLE, words
+from safety.rules.file_findings import DEVICE, LINK, MODE, READ, SWEEP, TREE, filename, found_at
 from safety.shell_command import Command
 from safety.shell_script import Script
 from safety.verdicts import Finding
@@ -45,6 +46,27 @@ def shell(script: Script) -> Iterator[Finding]:
         elif command.name in ("chown", "chgrp"):
             yield MODE.at(command.line, f"{command.name} gives a file to somebody else (it needs root)", command.column)
     yield from _spread(script.spread)
+    yield from _locks_away(script)
+
+
+_LOCKERS = re.compile(
+    r"^(?:openssl enc\b(?!.*\s-d\b)|gpg2? .*(?:-\w*c\b|--symmetric|-e\b|--encrypt)|ccrypt|age |7za? a .*-p"
+    r"|zip .*(?:-P|-e\b)|mcrypt)"
+)
+
+
+def _locks_away(script: Script) -> Iterator[Finding]:
+    """Files that are encrypted one by one, the originals deleted."""
+    gone = any(
+        command.name in ("rm", "shred", "unlink", "srm", "wipe") and command.loops for command in script.commands
+    )
+    gone = gone or any(
+        command.name in ("rm", "shred") and HOLE in " ".join(command.args) for command in script.commands
+    )
+    for command in script.commands:
+        line = " ".join((command.name, *command.args))
+        if _LOCKERS.match(line) and HOLE in line and (gone or command.name in ("ccrypt", "mcrypt")):
+            yield TREE.at(command.line, "encrypts files one by one and deletes what they were", command.column)
 
 
 def _spread(words: Iterable[tuple[str, int, int]]) -> Iterator[Finding]:
@@ -100,7 +122,10 @@ def _command(command: Command) -> Iterator[Finding]:
             or (name in _LAST_CHANGES and last and len(words) > 1)
         )
         changes = changes or (name == "sed" and command.has("-i"))
-        yield from found_at(word, changes, command.line, command.column, deletes=deletes, looks=name in _PURE_SHELL)
+        chosen = name == "find" and place(word) == "inside" and _picks(command.args)
+        yield from found_at(
+            word, changes, command.line, command.column, deletes=deletes and not chosen, looks=name in _PURE_SHELL
+        )
         if deletes and word.startswith("/tmp") is False and word in ("*", "./*", ".", "$PWD"):
             continue
         if (name in ("tar", "zip", "rsync", "cp", "scp", "7z") and word.rstrip("/") in ("~", "/tmp") and not last) or (
@@ -114,6 +139,17 @@ def _command(command: Command) -> Iterator[Finding]:
         and words[0] != "+w"
     ):
         yield MODE.at(command.line, f"gives permissions {words[0]} to a file", command.column)
+
+
+_TESTS = words(
+    "-name -iname -path -ipath -wholename -regex -iregex -mtime -mmin -atime -ctime -size -newer -user -group -perm"
+)
+
+
+def _picks(args: tuple[str, ...]) -> bool:
+    """Whether `find` looks for some of the files, not for all."""
+    tests = any(arg in _TESTS and value not in ("*", "*.*") for arg, value in itertools.pairwise(args))
+    return tests or "-empty" in args
 
 
 def _roots_of_find(args: tuple[str, ...]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from safety.paths import is_outside
 from safety.python_program import Call, Program
 from safety.python_values import Ref, as_text, words
 from safety.rules.rule import Rule
@@ -25,7 +26,12 @@ DEFENCE = Rule(
     "deny",
     "host",
     "It turns off a firewall, a guard or a log.",
-    bad=("#!bash\niptables -F", "#!bash\nufw disable", "#!bash\nsetenforce 0"),
+    bad=(
+        "#!bash\niptables -F",
+        "#!bash\nufw disable",
+        "#!bash\nsetenforce 0",
+        "import time\ntime.clock_settime(time.CLOCK_REALTIME, 0)",
+    ),
     good=("#!bash\necho ufw",),
 )
 MEMORY = Rule(
@@ -37,6 +43,7 @@ MEMORY = Rule(
         "import ctypes\nb = ctypes.create_string_buffer(4)\nctypes.memmove(b, b'x' * 64, 64)",
         "import ctypes\nctypes.string_at(0)",
         "import ctypes\nctypes.CDLL(None).strcpy",
+        "#!bash\ngcc -fno-stack-protector -z execstack a.c",
     ),
     good=("import ctypes\nclass P(ctypes.Structure):\n    _fields_ = [('x', ctypes.c_int)]",),
 )
@@ -54,7 +61,12 @@ INSPECT = Rule(
         "import os\nos.getloadavg()",
         "from watchdog.observers import Observer\nObserver().schedule(None, 'x')",
     ),
-    good=("#!bash\nuname -s", "import platform\nplatform.system()", "import psutil\npsutil.Process().memory_info()"),
+    good=(
+        "#!bash\nuname -s",
+        "#!bash\ndf -h .",
+        "import platform\nplatform.system()",
+        "import psutil\npsutil.Process().memory_info()",
+    ),
 )
 CONTAINER = Rule(
     "host.containers",
@@ -84,6 +96,8 @@ _CONTAINER = words(
     "docker podman kubectl crictl ctr nerdctl lxc lxc-attach virsh vagrant helm docker-compose minikube "
     "qemu-system-x86_64 buildah runc"
 )
+_COMPILERS = words("gcc g++ cc c++ clang clang++ tcc")
+_UNGUARDED = re.compile(r"-fno-stack-protector|execstack|-D_?FORTIFY_SOURCE=0|-fno-pie|-no-pie|-U_FORTIFY_SOURCE")
 _MEMORY = re.compile(
     r"^ctypes\.(?:memmove|memset|string_at|wstring_at|cast|pythonapi\.|windll\.|cdll\.LoadLibrary|CDLL"
     r"|PyDLL|WinDLL|util\.find_library|\w+\.from_address|\w+\.from_buffer|py_object\.from_address"
@@ -105,6 +119,8 @@ def _call(call: Call) -> Iterator[Finding]:
         name,
     ):
         yield PRIVILEGE.at(call.line, "changes the rights it runs with", call.column)
+    elif name in ("time.clock_settime", "time.clock_settime_ns", "socket.sethostname", "os.reboot"):
+        yield DEFENCE.at(call.line, "changes the machine's clock or name", call.column)
     elif _MEMORY.match(name) or (
         name.startswith(("cffi.FFI().dlopen", "_ctypes.", "gc.get_objects")) and "gc" not in name
     ):
@@ -149,6 +165,10 @@ def _command(command: Command) -> Iterator[Finding]:
         yield DEFENCE.at(line, "lifts its own limits", column, "ask")
     elif name in _CONTAINER:
         yield CONTAINER.at(line, f"{name} starts or enters containers or machines", column)
+    elif name in _COMPILERS and _UNGUARDED.search(" ".join(command.args)):
+        yield MEMORY.at(line, f"{name} leaves out the guards against overrun buffers", column)
+    elif name == "df" and command.words and not any(is_outside(word) for word in command.words):
+        return
     elif name in _INSPECT:
         yield INSPECT.at(line, f"{name} looks at the machine", column)
     elif name == "date" and command.has("-s", "--set"):

@@ -22,6 +22,7 @@ REQUEST = Rule(
         "from urllib.request import urlopen\nurlopen('http://x.example')",
         "import pandas as pd\npd.read_csv('https://x.example/a.csv')",
         "#!bash\ncurl -s https://example.org",
+        "import subprocess\nsubprocess.run(['./tool', '-o', 'stratum+tcp://x.example:1'])",
     ),
     good=(
         "from urllib.parse import urlparse\nurlparse('http://x.example/a')",

@@ -41,6 +41,12 @@ _SHELL_MAIL = frozenset(["mail", "mailx", "sendmail", "mutt", "msmtp", "swaks", 
 _SHELL_DATABASE = words(
     "mysql mysqldump mysqladmin psql pg_dump mongo mongosh redis-cli sqlcmd clickhouse-client cqlsh influx"
 )
+_TEXT_TOOLS = words(
+    "echo printf grep egrep fgrep rg sed awk gawk test [ [[ true : read export local declare readonly typeset case jq "
+    "expr cut tr sort uniq head tail cat tee basename dirname return exit git set let unset xmllint "
+    "qrencode pandoc sqlite3 shift eval xargs logger ls python python3 bash sh"
+)
+_FAR = re.compile(r"^(?:--?[\w-]+=)?(?!file:)[a-z][a-z0-9+.-]*://[\w\[\ue000]", re.IGNORECASE)
 _SHELLS = words("sh bash dash zsh ksh ash python python2 python3 perl ruby node php source . eval")
 
 
@@ -87,6 +93,8 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
         r"http\.server|SimpleHTTPServer|-S\s+\S+:\d+|-run -e httpd|ftplib|pyftpdlib", everything
     ):
         yield LISTEN.at(line, "starts a server", column)
+    elif name not in _TEXT_TOOLS and name not in script.functions and any(map(_FAR.match, command.args)):
+        yield REQUEST.at(line, f"{name[:40]} is given an address on the network", column)
     if name in _SHELLS:
         before = command.before
         fetched = before is not None and before.name in ("curl", "wget", "nc", "fetch")

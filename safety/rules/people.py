@@ -56,7 +56,7 @@ _DECIDES = re.compile(
     r"|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar"
     r"|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader"
     r"|compet|capab|abilit|reject|select|\bgood|\bbad\b|_good|good_|smart|clever|superior|inferior|better|den(?:y|ied)|accept|access"
-    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|recommend|suggest|assign|role|career|profession|occupation|terror|bonus|priorit|treatment|surveil|stop_and|suspect|threat|likel",
+    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|recommend|suggest|assign|role|career|profession|occupation|terror|bonus|priorit|treatment|surveil|stop_and|suspect|threat|likel|penal|weight|shortlist|interview|offer",
     re.IGNORECASE,
 )
 
@@ -241,7 +241,15 @@ def _functions(program: Program) -> str:
     return " ".join(node.name for node in program.nodes(ast.FunctionDef) if isinstance(node, ast.FunctionDef))
 
 
-_KINDS = r"(?:(?:fe)?male|woman|women|man|white|black|asian|muslim|hispanic|jewish)"
+_KINDS = (
+    r"(?:(?:fe)?male|woman|women|man|white|black|asian|muslim|hispanic|jewish|latin[oax]|african|arab|hindu|christian"
+    r"|immigrant|foreigner|foreign|disabled|pregnant|gay|lesbian|transgender)"
+)
+_SHELL_ASKED = re.compile(
+    r"read\s+(?:-\w+\s+)*[\"'][^\"']*\b(?:gender|sex|race|religion|ethnicity|nationality|caste|skin|faith|married|pregnant)\b"
+    r"[^\"']*[\"']\s+(\w+)",
+    re.IGNORECASE,
+)
 _SHELL_GROUP = re.compile(
     rf"(?:==?|!=)\s*[\"']?{_KINDS}\b|^\s*[\"']?{_KINDS}[\"']?\s*\)|\[{_KINDS}\]=", re.IGNORECASE | re.MULTILINE
 )
@@ -307,6 +315,7 @@ def _names_under(program: Program, node: ast.AST, at: ast.AST | None) -> str:
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
     looked: set[str] = set()
+    asked_for = {found[1] for found in _SHELL_ASKED.finditer(script.code[:20_000])}
     compared = _SHELL_GROUP.search(script.code)
     if compared and _DECIDES.search(script.code[:20_000]):
         line = script.code.count("\n", 0, compared.start()) + 1
@@ -319,7 +328,7 @@ def shell(script: Script) -> Iterator[Finding]:
             continue
         looked.add(name)
         born = _BORN.search(name)
-        if not born and not (_SEX.search(name) and _DECIDES.search(script.code[:20_000])):
+        if not born and not ((_SEX.search(name) or name in asked_for) and _DECIDES.search(script.code[:20_000])):
             continue
         asked = rf"\$\{{?{re.escape(name)}\}}?\"?\s*(?:==?|!=)|case\s+\"?\$\{{?{re.escape(name)}"
         if re.search(asked, script.code):

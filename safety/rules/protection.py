@@ -22,6 +22,7 @@ WEAK = Rule(
         "import hashlib\ndef store(password):\n    return hashlib.md5(password.encode()).hexdigest()",
         "from Crypto.Cipher import DES\nDES.new(b'8bytekey', DES.MODE_ECB)",
         "from Crypto.PublicKey import RSA\nRSA.generate(1024)",
+        "import random\ndef new_token():\n    return ''.join(random.choice('abc') for _ in range(9))",
         "#!bash\nopenssl enc -des-ecb -in a -out b",
         "import base64\npassword = b'x'\nbase64.b64encode(password)",
         "import jwt\njwt.decode('t', options={'verify_signature': False})",
@@ -34,6 +35,7 @@ CRACK = Rule(
     "credentials",
     "It tries passwords one by one against something that is locked or hashed.",
     bad=(
+        '#!bash\nwhile read -r w; do unzip -P "$w" a.zip; done < words.txt',
         "import zipfile\nz = zipfile.ZipFile('a.zip')\nfor w in open('words.txt'):\n"
         "    z.extractall(pwd=w.strip().encode())",
         "import hashlib\nh = 'x'\nfor w in ['a', 'b']:\n    "
@@ -73,6 +75,12 @@ _KEYS = re.compile(
 )
 
 
+_MAKES_KEY = re.compile(
+    r"(?:api|secret|session|auth|access|private|encryption|csrf|reset)_?(?:key|token|id)|(?:^|_)(?:otp|nonce|salt|token|iv)(?:_|$)",
+    re.IGNORECASE,
+)
+
+
 def _guessable(program: Program) -> Iterator[Finding]:
     """Keys out of a generator that can be told in advance; hashes compared to find two that collide."""
     drawn = [call for call in program.calls if re.match(r"^random\.(?!SystemRandom)", call.name)]
@@ -84,6 +92,10 @@ def _guessable(program: Program) -> Iterator[Finding]:
                 id(c.node) in inside for c in drawn
             ):
                 yield WEAK.at(node.lineno, "makes a key that can be told in advance", node.col_offset + 1)
+    functions = {id(program.function(call.node)): call for call in drawn}
+    for node in program.nodes(ast.FunctionDef) if drawn else ():
+        if isinstance(node, ast.FunctionDef) and _MAKES_KEY.search(node.name) and id(node) in functions:
+            yield WEAK.at(node.lineno, "makes a key that can be told in advance", node.col_offset + 1)
     for node in program.nodes(ast.Compare):
         sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
         broken = [
@@ -239,6 +251,33 @@ def _line(script: Script, line: int) -> str:
     return script.lines[line - 1][:2000] if 0 < line <= len(script.lines) else ""
 
 
+_UNLOCKERS = {
+    "unzip": ("-P",),
+    "7z": ("-p",),
+    "7za": ("-p",),
+    "unrar": ("-p",),
+    "gpg": ("--passphrase",),
+    "openssl": ("-k", "-pass", "-passin"),
+    "qpdf": ("--password",),
+    "pdftotext": ("-upw", "-opw"),
+    "steghide": ("-p",),
+    "sshpass": ("-p",),
+    "ssh-keygen": ("-P",),
+    "cryptsetup": ("-d", "open"),
+    "su": ("-c",),
+}
+
+
+def _tries(command: Command) -> bool:
+    """Whether a word that changes from turn to turn is given as the password of something locked."""
+    options = _UNLOCKERS.get(command.name, ())
+    locks = command.name == "openssl" and not command.has("-d")
+    for place, arg in enumerate(command.args):
+        if arg.startswith(options) and not locks if options else False:
+            return HOLE in " ".join(command.args[place : place + 2])
+    return False
+
+
 def _feeds_text(command: Command) -> bool:
     return command.before is not None and command.before.name in ("echo", "printf")
 
@@ -257,6 +296,8 @@ def shell(script: Script) -> Iterator[Finding]:
             yield WEAK.at(line, "makes a key that is too short", column)
         elif name in ("md5sum", "sha1sum", "sha256sum") and command.loops and _feeds_text(command):
             yield CRACK.at(line, "hashes words one after the other", column)
+        elif command.loops and _tries(command):
+            yield CRACK.at(line, "tries passwords in a loop", column)
         elif (
             name in ("md5sum", "sha1sum", "cksum", "base64")
             and command.before is not None

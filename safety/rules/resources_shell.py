@@ -34,6 +34,10 @@ def shell(script: Script) -> Iterator[Finding]:
     }
     for name in own:
         yield FORK_BOMB.at(script.functions[name].start_point[0] + 1, f"{name} starts itself in the background")
+    for command in script.commands:
+        again = _AGAIN.match(_source(script, command))
+        if again and (command.background or command.before is not None or command.loops):
+            yield FORK_BOMB.at(command.line, "starts itself again beside itself", command.column)
     leaving = {"break", "return", "exit", "read", "wait", "kill", "exec", "inotifywait"}
     endless = [command for command in script.commands if command.loops[:1] == ("endless",)]
     if (
@@ -53,6 +57,13 @@ def shell(script: Script) -> Iterator[Finding]:
         yield from _shell_huge(command)
 
 
+_AGAIN = re.compile(r"(?:(?:ba|da|z|k)?sh\s+|\.\s+|source\s+|exec\s+)?[\"']?\$\{?(?:0\b|BASH_SOURCE)")
+
+
+def _source(script: Script, command: Command) -> str:
+    return script.lines[command.line - 1][command.column - 1 :][:80] if 0 < command.line <= len(script.lines) else ""
+
+
 def _holds_no_command(loop: Node) -> bool:
     body = loop.child_by_field_name("body")
     return body is not None and all(child.type == "variable_assignment" for child in body.named_children)
@@ -65,6 +76,9 @@ _CONDITION = re.compile(
 _COUNTED = re.compile(r"^\s*for\s*\(\(\s*(\w+)\s*=[^;]*;\s*\1\s*([<>])=?[^;]*;\s*\1\s*([+-])(?:\3|=)")
 _LEAVES = re.compile(r"\b(?:break|return|exit|exec|read|wait|kill)\b")
 _WANTS = {"-lt": "up", "-le": "up", "<": "up", "<=": "up", "-gt": "down", "-ge": "down", ">": "down", ">=": "down"}
+
+
+_OTHERWISE = {"-eq": "-ne", "==": "!=", "-lt": "-ge", "-ge": "-lt", "-gt": "-le", "-le": "-gt", "<": ">=", ">": "<="}
 
 
 def _never_ends(text: str) -> bool:
@@ -86,8 +100,10 @@ def _never_ends(text: str) -> bool:
     if not goes_up and not goes_down:
         set_there = re.search(rf"\b(?:{name}=|(?:let|local|declare|printf -v|mapfile|readarray|getopts|shift)\b)", body)
         return set_there is None and re.fullmatch(r"\d+", bound) is not None and f"(({name}" not in body
+    if word == "until":
+        operator = _OTHERWISE.get(operator, "")
     wanted = "down" if operator in ("-ne", "!=") and bound == "0" else _WANTS.get(operator)
-    if word == "until" or wanted is None or goes_up == goes_down:
+    if wanted is None or goes_up == goes_down:
         return False
     return wanted == ("down" if goes_up else "up")
 

@@ -20,6 +20,7 @@ MARKUP = Rule(
     bad=(
         "from flask import Flask, request\napp = Flask(__name__)\n@app.route('/')\ndef f():\n"
         "    n = request.args.get('n')\n    return f'<h1>{n}</h1>'",
+        "n = input()\nopen('a.html', 'w').write('<h1>%s</h1>' % n)",
         "from flask import render_template_string, request\nrender_template_string('Hi ' + request.args['n'])",
     ),
     good=("title = 'x'\nhtml = f'<h1>{title}</h1>'", "from markupsafe import escape\nprint(escape('<b>'))"),
@@ -43,6 +44,7 @@ QUERY = Rule(
     "Text is pasted into a query, where it can end it and start another.",
     bad=(
         "import sqlite3\nc = sqlite3.connect(':memory:')\nn = input()\nc.execute(f\"SELECT * FROM t WHERE n = '{n}'\")",
+        "#!bash\nread -r n\nsqlite3 a.db \"SELECT * FROM t WHERE n = '$n'\"",
         "q = \"SELECT * FROM u WHERE n = 'x' OR '1'='1'\"",
     ),
     good=(
@@ -117,6 +119,8 @@ def python(program: Program) -> Iterator[Finding]:
                 yield SCRIPT.at(
                     node.lineno, "makes a script of the kind that attacks a page's visitors", node.col_offset + 1
                 )
+            elif any(_TAG.search(text) and HOLE in text for text in texts) and _from_visitor(program, node):
+                yield MARKUP.at(node.lineno, "puts what somebody types into a page as it is", node.col_offset + 1)
             elif any(_SQL.match(text) for text in texts) and (
                 _pasted(program, node) or any(map(_INJECTED.search, texts))
             ):
@@ -130,6 +134,18 @@ def python(program: Program) -> Iterator[Finding]:
                 )
             elif _INJECTED.search(text):
                 yield QUERY.at(node.lineno, "holds a query built to break out of another", node.col_offset + 1)
+
+
+def _from_visitor(program: Program, node: ast.AST) -> bool:
+    """Whether what is put into a text may be what somebody types."""
+    if re.search(r"escape|bleach|sanitiz|quote\(", program.code):
+        return False
+    return any(
+        isinstance(value, Ref) and re.match(r"^(?:input\(\)|sys\.stdin\.read)", value.name)
+        for part in ast.walk(node)
+        if isinstance(part, (ast.Name, ast.Call))
+        for value in program.values(part)
+    )
 
 
 def _cookies(program: Program) -> Iterator[Finding]:
@@ -299,11 +315,16 @@ def _escapes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(name in ("escape", "render_template", "jsonify", "quote", "clean") for name in names)
 
 
+_CLIENTS = ("sqlite3", "mysql", "mariadb", "psql", "duckdb", "sqlcmd")
+
+
 def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
     for command in script.commands:
         text = " ".join((*command.args, command.body or ""))[:20_000]
-        if _BAD_SCRIPT.search(text):
+        if command.name in _CLIENTS and _QUERY_HOLE.search(text):
+            yield QUERY.at(command.line, "pastes text into a query", command.column)
+        elif _BAD_SCRIPT.search(text):
             yield SCRIPT.at(command.line, "holds a script of the kind that attacks a page's visitors", command.column)
         elif _INJECTED.search(text):
             yield QUERY.at(command.line, "holds a query built to break out of another", command.column)
