@@ -13,6 +13,7 @@ GROUPS = {
     "crowd": "benchmarks.sandbox_crowd",
     "output": "benchmarks.sandbox_output",
     "turns": "benchmarks.turns",
+    "others": "benchmarks.others",
 }
 """Group -> module that has `measure() -> list[Row]`."""
 

@@ -7,6 +7,7 @@ import hashlib
 import platform
 import subprocess
 import time
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.client import HTTPConnection, HTTPException
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from autogen_core import CancellationToken
 from autogen_core.code_executor import CodeBlock
+from docker.errors import DockerException
 
+from benchmarks import peers
 from utils.docker_utils import image_name
 from utils.wheels import platforms, python_with_pip
 
 if TYPE_CHECKING:
-    from autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor, DockerJupyterServer
-    from autogen_ext.code_executors.docker_jupyter._jupyter_server import JupyterConnectionInfo
+    from autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor
 
 NAME = "AutoGen 0.7.5 Jupyter in Docker"
 _GATEWAY = "jupyter-kernel-gateway==3.0.1"
@@ -38,7 +40,7 @@ CMD exec python3 -m jupyter kernelgateway --KernelGatewayApp.ip=0.0.0.0 --Kernel
 EXPOSE 8888
 """
 """What AutoGen's own Dockerfile adds to its base image."""
-_READY_S = 60.0
+READY_S = 60.0
 
 
 class NoPeerError(Exception):
@@ -97,38 +99,47 @@ async def executor(name: str) -> AsyncIterator[DockerJupyterCodeExecutor]:
         from autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor, DockerJupyterServer
     except ImportError as error:
         raise NoPeerError(f"{error.name} is missing: pip install 'autogen-ext[docker-jupyter-executor]'") from error
-    server = DockerJupyterServer(custom_image_name=name, stop_container=False)
+    container = f"roundtable-bench-{uuid.uuid4().hex}"
     try:
+        try:
+            server = DockerJupyterServer(custom_image_name=name, container_name=container, stop_container=False)
+        except (DockerException, LookupError, TypeError) as error:  # the last two where the engine publishes no port
+            raise NoPeerError(f"its container does not start: {error}") from error
         with TemporaryDirectory() as directory:
             box = DockerJupyterCodeExecutor(server, output_dir=Path(directory))
             try:
-                await _until_up(server)
+                address = server.connection_info
+                await until_up(address.host, address.port, address.token)
                 await box.start()
                 yield box
             finally:
                 await box.stop()
     finally:
-        _run(["docker", "rm", "-f", str(server._container_id)], "its end")
+        await peers.docker("rm", "--force", container)
 
 
-async def _until_up(server: DockerJupyterServer) -> None:
-    """Wait until its gateway answers: its own `start` gives up before, with a warning for each of its retries."""
-    deadline = time.monotonic() + _READY_S
+async def until_up(host: str, port: int | None, token: str | None) -> None:
+    """Wait until its gateway answers: its own `start` gives up before, with a warning for each of its retries.
+
+    Raises `NoPeerError`.
+    """
+    deadline = time.monotonic() + READY_S
     while True:
         try:
-            return await asyncio.to_thread(_ask, server.connection_info)
+            return await asyncio.to_thread(_ask, host, port, token)
         except (OSError, HTTPException) as error:
             if time.monotonic() > deadline:
                 raise NoPeerError(f"its gateway does not answer: {error}") from error
             await asyncio.sleep(0.05)
 
 
-def _ask(address: JupyterConnectionInfo) -> None:
+def _ask(host: str, port: int | None, token: str | None) -> None:
     """Ask for what its `start` asks for first. Raises `OSError` or `HTTPException`."""
-    connection = HTTPConnection(address.host, address.port, timeout=2)
+    connection = HTTPConnection(host, port, timeout=2)
     try:
-        connection.request("GET", "/api/kernelspecs", headers={"Authorization": f"token {address.token}"})
+        connection.request("GET", "/api/kernelspecs", headers={"Authorization": f"token {token}"})
         response = connection.getresponse()
+        response.read()
         if response.status != 200:
             raise HTTPException(f"{response.status} {response.reason}")
     finally:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import subprocess
 import time
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -67,17 +68,15 @@ def bare(command: list[str]) -> float:
     return time.perf_counter() - started
 
 
+async def docker(*arguments: str) -> str:
+    """What a command of Docker's prints; a failure of it is none of the caller's."""
+    process = await asyncio.create_subprocess_exec("docker", *arguments, stdout=PIPE, stderr=DEVNULL)
+    return (await process.communicate())[0].decode()
+
+
 async def remove(executor: DockerCommandLineCodeExecutor) -> None:
     """Remove AutoGen's container without its ten seconds of waiting."""
-    process = await asyncio.create_subprocess_exec(
-        "docker",
-        "rm",
-        "-f",
-        executor.container_name,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    await process.wait()
+    await docker("rm", "-f", executor.container_name)
     executor._running = False
 
 

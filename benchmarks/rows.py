@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
+_REASON_CHARS = 240
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,10 @@ def absolute(name: str, ours: float, bar: str, peer: float | None = None, peer_n
 
 def not_measured(name: str, bar: str, reason: str) -> Row:
     """A figure that could not be had: said, and not met."""
-    return Row(name, None, None, "", None, bar, False, f"not measured: {reason}")
+    words = " ".join(reason.split())
+    if len(words) > _REASON_CHARS:  # what is behind it stands at the end, who says so at the beginning
+        words = f"{words[: _REASON_CHARS // 3]} ... {words[-_REASON_CHARS * 2 // 3 :]}"
+    return Row(name, None, None, "", None, bar, False, f"not measured: {words}")
 
 
 def _holds(value: float, bar: str) -> bool:
