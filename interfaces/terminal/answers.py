@@ -12,6 +12,9 @@ FORMS = (
     '{"answer": "yes"}, {"answer": "no", "text": "why"}, {"answer": "edit", "code": "...", "index": 0}, {"text": "..."}'
 )
 
+_LET_RUN = ("run", "override", "package", "network")
+"""Kinds of questions whose answer may let code run."""
+
 
 class BadAnswerError(ValueError):
     """The line is no answer to the question; its text says why."""
@@ -47,8 +50,12 @@ class _Line(_Part):
     each: list[_Part] | None = None
 
 
-def read_answer(line: bytes, question: Question) -> Answer:
-    """Read one line. Raises `BadAnswerError` for what is malformed, for another question, or not among the options."""
+def read_answer(line: bytes, question: Question, *, early: bool = False) -> Answer:
+    """Read one line. Raises `BadAnswerError` for what is malformed, for another question, or not among the options.
+
+    A line that came `early`, before the question was asked, and does not name it was meant for another one, or for
+    whatever comes: it can refuse, and say words where words are asked for, but it lets nothing run.
+    """
     try:
         given = _Line.model_validate_json(line)
     except ValidationError as error:
@@ -58,7 +65,13 @@ def read_answer(line: bytes, question: Question) -> Answer:
     by_block = given.each is not None or given.answer == "each"
     answer = _each(given, question) if by_block else given.to_answer()
     _check(answer, question)
+    if early and not given.question and question.kind in _LET_RUN and not _refuses(answer):
+        raise BadAnswerError(f'it came before the question was asked: add "question": "{question.id}"')
     return answer
+
+
+def _refuses(answer: Answer) -> bool:
+    return answer.decision == "no" or (answer.decision == "each" and all(_refuses(part) for part in answer.each))
 
 
 def _each(given: _Line, question: Question) -> Answer:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import select
 import stat
+import sys
 import threading
+
+if sys.platform != "win32":
+    import fcntl
+    import termios
 
 MAX_LINE_BYTES = 8_000_000
 """Longest line. What is longer cannot be an answer, and nobody shall fill the memory with it."""
@@ -31,6 +37,25 @@ class InputLines:
         self._buffer = b""
         self._ended = False
         self._reading: asyncio.Future[bytes] | None = None
+        self._taken = 0
+        """Bytes of lines that were handed out."""
+        self._marked: float = 0
+        """Bytes that came before the last mark."""
+        self.early = False
+        """Whether the last line began before the last mark."""
+
+    def mark(self) -> None:
+        """Tell apart what has been written until now from what comes later, as far as that can be known; else early."""
+        waiting = None if self._reading is not None else _waiting(self._descriptor)
+        if waiting is None:
+            self._marked = math.inf
+            return
+        while waiting > 0 and not self._ended:
+            piece = os.read(self._descriptor, min(waiting, _PIECE))
+            waiting -= len(piece)
+            self._ended = not piece
+            self._buffer += piece
+        self._marked = self._taken + len(self._buffer)
 
     async def next(self) -> bytes | None:
         """Wait for the next line, without its end; None at the end of input. Raises `LineTooLongError`."""
@@ -40,12 +65,15 @@ class InputLines:
             end = self._buffer.find(b"\n", searched)
             if end >= 0 or (self._ended and self._buffer):
                 line, self._buffer = (self._buffer[:end], self._buffer[end + 1 :]) if end >= 0 else (self._buffer, b"")
+                self.early = too_long or self._taken < self._marked
+                self._taken += len(line) + 1
                 if too_long or len(line) > MAX_LINE_BYTES:
                     raise LineTooLongError
                 return line.rstrip(b"\r")
             if self._ended:
                 return None
             if len(self._buffer) > MAX_LINE_BYTES:
+                self._taken += len(self._buffer)
                 too_long, self._buffer = True, b""
             searched = len(self._buffer)
             piece = await asyncio.shield(self._read())
@@ -74,6 +102,18 @@ class InputLines:
             threading.Thread(target=read, name="input", daemon=True).start()
             self._reading = future
         return self._reading
+
+
+def _waiting(descriptor: int) -> int | None:
+    """Bytes that can be read at once; None where that is not known, as of a file, which was written long ago."""
+    if sys.platform == "win32":
+        return None
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+    except OSError:
+        return None
 
 
 def can_answer(descriptor: int = 0) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from interfaces.terminal.answers import BadAnswerError, read_answer
 from interfaces.terminal.input_lines import MAX_LINE_BYTES, InputLines, LineTooLongError, can_answer
 from interfaces.terminal.signals import Interruption
-from sessions.events import EXIT_STATUS, Event, StopEvent
+from sessions.events import EXIT_STATUS, Event, QuestionEvent, StopEvent
 from sessions.progress import Progress
 from sessions.questions import Answer, Question
 from utils.errors import ConfigurationError, EndOfInputError
@@ -65,11 +65,15 @@ class JsonLines:
         self._output = output
         self._lines = lines or InputLines()
         self._gone = False
+        self._asked = ""
         self.on_reader_gone: Callable[[], None] = lambda: None
         """Called once, when nobody reads the events any more."""
 
     def on_event(self, event: Event) -> None:
         """Write the event, the same object that the store keeps."""
+        if isinstance(event, QuestionEvent):
+            self._lines.mark()
+            self._asked = event.id
         # ASCII: a terminal that shows the lines obeys nothing in them, and a lone surrogate has no bytes of its own.
         self._write(json.dumps(event.model_dump(mode="json")).encode() + b"\n")
 
@@ -78,13 +82,15 @@ class JsonLines:
 
     async def ask(self, question: Question) -> Answer:
         """Wait for a line that answers the question; say on standard error what is wrong with one that does not."""
+        if question.id != self._asked:
+            self._lines.mark()
         while True:
             try:
                 line = await self._lines.next()
                 if line is None:
                     raise EndOfInputError("The input ended at a question.", "Answer it after --resume.")
                 if line.strip():
-                    return read_answer(line, question)
+                    return read_answer(line, question, early=self._lines.early)
             except LineTooLongError:
                 _complain(f"it is longer than {MAX_LINE_BYTES // 1_000_000} MB", question)
             except BadAnswerError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from interfaces.terminal.answers import BadAnswerError, read_answer
 from interfaces.terminal.input_lines import MAX_LINE_BYTES, InputLines, LineTooLongError, can_answer
 from interfaces.terminal.json_lines import JsonLines
-from sessions.questions import Answer, AskedBlock, Decision, Question
+from sessions.events import QuestionEvent
+from sessions.questions import Answer, AskedBlock, Decision, Question, QuestionKind
 from utils.errors import EndOfInputError
 
 
@@ -88,6 +90,36 @@ def test_an_answer_that_is_not_offered_is_refused() -> None:
         read_answer(b'{"answer": "always"}', question("yes", "no"))
 
 
+WORDS = Question("q2", "feedback", "APPROVE?", "user_proxy")
+
+
+@pytest.mark.parametrize("kind", ["run", "override", "package", "network"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"answer": "yes"}',
+        '{"answer": "yes", "confirm": "000000"}',
+        '{"answer": "always"}',
+        '{"answer": "edit", "code": "print(2)"}',
+        '{"text": "APPROVE"}',
+        '{"each": [{"answer": "yes"}]}',
+        '{"answer": "yes", "question": ""}',
+    ],
+)
+def test_what_came_before_the_question_lets_nothing_run(line: str, kind: QuestionKind) -> None:
+    asked = replace(RUN, kind=kind, options=())
+    with pytest.raises(BadAnswerError, match='add "question": "q1"'):
+        read_answer(line.encode(), asked, early=True)
+    assert read_answer(line.encode(), asked).decision
+    assert read_answer(b'{"answer": "yes", "question": "q1"}', asked, early=True).decision == "yes"
+    assert read_answer(b'{"answer": "no"}', asked, early=True).decision == "no"
+    assert read_answer(b'{"each": [{"answer": "no"}]}', asked, early=True).decision == "each"
+
+
+def test_words_may_come_before_they_are_asked_for() -> None:
+    assert read_answer(b'{"text": "APPROVE"}', WORDS, early=True).text == "APPROVE"
+
+
 class Pipe:
     def __init__(self) -> None:
         self.out, self.into = os.pipe()
@@ -144,7 +176,8 @@ async def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path) -> No
 
 async def test_a_bad_line_is_told_and_the_question_stays_open(pipe: Pipe, capsys: pytest.CaptureFixture[str]) -> None:
     interface = JsonLines(1, InputLines(pipe.out))
-    pipe.write(b'nonsense\n\n{"answer": "yes", "question": "old"}\n{"answer": "no"}\n{"answer": "yes"}\n')
+    pipe.write(b'nonsense\n\n{"answer": "yes", "question": "old"}\n{"answer": "no"}\n')
+    pipe.write(b'{"answer": "yes", "question": "q1"}\n')
     assert (await interface.ask(RUN)).decision == "no"
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
@@ -153,6 +186,66 @@ async def test_a_bad_line_is_told_and_the_question_stays_open(pipe: Pipe, capsys
     pipe.end()
     with pytest.raises(EndOfInputError):
         await interface.ask(RUN)
+
+
+async def test_a_mark_parts_what_came_before_from_what_comes_later(pipe: Pipe) -> None:
+    lines = InputLines(pipe.out)
+    pipe.write(b"one\ntwo\nbegun be")
+    lines.mark()
+    pipe.write(b"fore\nlater\n")
+    found = [(await lines.next(), lines.early) for _ in range(4)]
+    assert found == [(b"one", True), (b"two", True), (b"begun before", True), (b"later", False)]
+    pipe.write(b"between\n")
+    lines.mark()
+    pipe.write(b"last\n")
+    assert [(await lines.next(), lines.early) for _ in range(2)] == [(b"between", True), (b"last", False)]
+    pipe.end()
+    lines.mark()
+    assert await lines.next() is None
+
+
+async def test_what_a_reading_brings_that_began_before_the_mark_is_early(pipe: Pipe) -> None:
+    lines = InputLines(pipe.out)
+    waiting = asyncio.ensure_future(lines.next())
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    pipe.write(b"when?\n")
+    lines.mark()
+    assert (await lines.next(), lines.early) == (b"when?", True)
+    lines.mark()
+    pipe.write(b"now\n")
+    assert (await lines.next(), lines.early) == (b"now", False)
+    pipe.end()
+
+
+async def test_the_lines_of_a_file_are_all_early(tmp_path: Path) -> None:
+    path = tmp_path / "answers"
+    path.write_text("one\ntwo\n")
+    descriptor = os.open(path, os.O_RDONLY)
+    lines = InputLines(descriptor)
+    for _ in range(2):
+        lines.mark()
+        assert await lines.next()
+        assert lines.early
+    os.close(descriptor)
+
+
+async def test_an_answer_that_was_sent_twice_answers_one_question(
+    pipe: Pipe, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interface = JsonLines(os.open(os.devnull, os.O_WRONLY), InputLines(pipe.out))
+    first, second = RUN, replace(RUN, id="q2", kind="network", options=("yes", "no"))
+    for question in (first, second):
+        interface.on_event(QuestionEvent(source="code_executor", id=question.id, kind=question.kind, text="?"))
+        if question is first:
+            pipe.write(b'{"answer": "yes"}\n{"answer": "yes"}\n')
+            assert (await interface.ask(question)).decision == "yes"
+    pipe.write(b'{"answer": "no", "text": "not that"}\n')
+    assert (await interface.ask(second)).decision == "no"
+    assert 'add "question": "q2"' in capsys.readouterr().err
+    pipe.end()
 
 
 def _null(tmp_path: Path) -> int:

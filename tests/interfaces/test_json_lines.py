@@ -43,6 +43,30 @@ def lines(*answers: dict[str, Any]) -> str:
     return "".join(json.dumps(answer) + "\n" for answer in answers)
 
 
+def converse(
+    replies: Sequence[str | dict[str, Any] | Reply],
+    task: str,
+    home: Path,
+    answers: Sequence[dict[str, Any]],
+    *more: str,
+) -> tuple[int, list[dict[str, Any]]]:
+    """Give the answers one by one, each once its question is there. Exit status and events."""
+    left = list(answers)
+    with ScriptedServer(replies) as server:
+        program = start(["-t", task, "--json", *more], home, **of(server))
+        assert program.stdin is not None
+        assert program.stdout is not None
+        found = []
+        for line in program.stdout:
+            found.append(json.loads(line))
+            if found[-1]["type"] == "question":
+                program.stdin.write(lines(left.pop(0)))
+                program.stdin.flush()
+        _, errors = program.communicate(timeout=30)
+    assert errors == ""
+    return program.returncode, found
+
+
 def test_the_events_are_the_stores_and_nothing_else_is_on_stdout(tmp_path: Path) -> None:
     done, found, _ = play([block("print(6 * 7)"), ANSWER], "Does STOP or APPROVE end this? Compute 6*7.", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -73,11 +97,9 @@ def test_without_answers_an_ask_counts_as_deny(tmp_path: Path) -> None:
 
 
 def test_the_human_is_asked_and_a_yes_runs_it(tmp_path: Path) -> None:
-    done, found, _ = play(
-        [block("print(1)"), RISKY, ANSWER], "print", tmp_path, stdin=lines({"answer": "yes"}, {"text": "APPROVE"})
-    )
+    status, found = converse([block("print(1)"), RISKY, ANSWER], "print", tmp_path, [{"answer": "yes"}])
     question = of_type(found, "question")[0]
-    assert done.returncode == 0, done.stderr
+    assert status == 0
     assert question["blocks"][0]["code"] == "print(1)\n"
     assert question["options"] == ["yes", "no", "edit", "always"]
     assert of_type(found, "answer")[0]["question"] == question["id"]
@@ -98,13 +120,10 @@ def test_a_no_does_not_run_it_and_the_reason_reaches_the_generator(tmp_path: Pat
 
 
 def test_an_edit_runs_the_new_bytes_after_a_second_yes(tmp_path: Path) -> None:
-    done, found, _ = play(
-        [block("print(1)"), RISKY, {**RISKY}, ANSWER],
-        "print",
-        tmp_path,
-        stdin=lines({"answer": "edit", "code": "print('mine')\n", "index": 0}, {"answer": "yes"}),
-    )
-    assert done.returncode == 0, done.stderr
+    edit = {"answer": "edit", "code": "print('mine')\n", "index": 0}
+    replies: list[str | dict[str, Any] | Reply] = [block("print(1)"), RISKY, {**RISKY}, ANSWER]
+    status, found = converse(replies, "print", tmp_path, [edit, {"answer": "yes"}])
+    assert status == 0
     assert [event["output"] for event in of_type(found, "execution")] == ["mine\n"]
     assert len(of_type(found, "question")) == 2
 
@@ -112,24 +131,34 @@ def test_an_edit_runs_the_new_bytes_after_a_second_yes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("right", "runs"), [(True, ["override"]), (False, [])])
 def test_a_denied_block_runs_only_for_who_types_its_digest(right: bool, runs: list[str], tmp_path: Path) -> None:
     confirm = digest("python", "print(1)\n")[:6] if right else "abcdef"
-    answers = lines({"answer": "yes", "confirm": confirm}, {"text": "APPROVE"}, {"text": "APPROVE"})
-    replies: list[str | Reply] = [block("print(1)"), Reply(verdict="deny", reason="no"), "I leave it."]
-    done, found, _ = play(replies, "print", tmp_path, "--ask", "always", stdin=answers)
+    answers = [{"answer": "yes", "confirm": confirm}, {"text": "APPROVE"}, {"text": "APPROVE"}]
+    replies: list[str | dict[str, Any] | Reply] = [block("print(1)"), Reply(verdict="deny", reason="no"), "I leave it."]
+    status, found = converse(replies, "print", tmp_path, answers, "--ask", "always")
     question = of_type(found, "question")[0]
     assert question["kind"] == "override"
     assert question["blocks"][0]["code"] == "print(1)\n"
     assert [event["by"] for event in of_type(found, "approval")] == runs
     assert len(of_type(found, "execution")) == len(runs)
-    assert done.returncode == 0, done.stderr
+    assert status == 0
 
 
 def test_a_malformed_line_is_told_on_stderr_and_asked_again(tmp_path: Path) -> None:
-    answers = "yes please\n" + lines({"answer": "yes", "question": "another"}, {"answer": "yes"})
+    answers = "yes please\n" + lines({"answer": "yes", "question": "another"}, {"answer": "no"})
     done, found, _ = play([block("print(1)"), RISKY, ANSWER], "print", tmp_path, stdin=answers)
     assert done.returncode == 0
     assert len(done.stderr.splitlines()) == 2
-    assert of_type(found, "execution")[0]["output"] == "1\n"
     assert len(of_type(found, "question")) == 1
+    assert of_type(found, "answer")[0]["decision"] == "no"
+
+
+def test_an_answer_sent_before_any_question_runs_nothing(tmp_path: Path) -> None:
+    done, found, _ = play([block("print(1)"), RISKY], "print", tmp_path, stdin=lines({"answer": "yes"}) * 3)
+    question = of_type(found, "question")[0]["id"]
+    assert done.returncode == 130
+    assert not of_type(found, "execution")
+    told = done.stderr.splitlines()
+    assert len(told) == 3
+    assert all(f'it came before the question was asked: add "question": "{question}"' in line for line in told)
 
 
 def test_the_end_of_input_at_a_question_runs_nothing_and_ends_with_130(tmp_path: Path) -> None:
@@ -192,9 +221,17 @@ def test_a_session_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
     _, found, _ = play([block("print(1)"), RISKY], "print", tmp_path, stdin="\n")
     session = found[0]["session"]
     with ScriptedServer([ANSWER]) as server:
-        again = run(["--resume", session[:6], "--json"], tmp_path, lines({"answer": "yes"}), **of(server))
-    resumed = events(again.stdout)
-    assert again.returncode == 0, again.stderr
+        again = start(["--resume", session[:6], "--json"], tmp_path, **of(server))
+        assert again.stdin is not None
+        assert again.stdout is not None
+        resumed = []
+        for line in again.stdout:
+            resumed.append(json.loads(line))
+            if resumed[-1]["type"] == "question":
+                again.stdin.write(lines({"answer": "yes", "question": resumed[-1]["id"]}))
+                again.stdin.flush()
+        _, errors = again.communicate(timeout=30)
+    assert again.returncode == 0, errors
     assert resumed[0]["seq"] > found[-1]["seq"]
     assert of_type(resumed, "execution")[0]["output"] == "1\n"
     assert resumed[-1]["reason"] == "stopped"

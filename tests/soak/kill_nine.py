@@ -28,7 +28,6 @@ STEPS = 10
 ANSWER = f"All {STEPS} steps are done.\n\nSTOP"
 RESUMES = 8
 """Times that a session may be resumed until it must have ended."""
-YES = '{"answer": "yes"}\n' * 50
 
 TASK = f"Do {STEPS} steps."
 
@@ -53,16 +52,18 @@ class Run:
         self.shown: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        assert self.program.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it may have ended already
-            self.program.stdin.write(YES)
-            self.program.stdin.flush()
 
     def _read(self) -> None:
+        assert self.program.stdin is not None
         assert self.program.stdout is not None
         for line in self.program.stdout:
-            if line.endswith("\n"):
-                self.shown.append(json.loads(line))
+            if not line.endswith("\n"):
+                continue
+            self.shown.append(json.loads(line))
+            if self.shown[-1]["type"] == "question":
+                with contextlib.suppress(BrokenPipeError):  # it may have ended already
+                    self.program.stdin.write(json.dumps({"answer": "yes", "question": self.shown[-1]["id"]}) + "\n")
+                    self.program.stdin.flush()
 
     def kill(self) -> None:
         os.kill(self.program.pid, signal.SIGKILL)
