@@ -73,9 +73,11 @@ def _huge(program: Program, call: Call) -> Iterator[Finding]:
         r"^numpy\.(?:zeros|ones|empty|full|arange|identity|eye|random\.\w+)$|^torch\.(?:zeros|ones|empty|rand|randn)$",
         name,
     ):
-        for value in (*call.argument(0, "shape", "size"),):
+        drawn = name.startswith("numpy.random.")
+        by_size = not drawn or name.endswith(_DRAW_BY_SIZE)
+        for value in call.argument(0 if by_size else -1, "shape", "size"):
             sizes.append(_product(value) * 8)
-        if "random" in name or name.startswith("torch."):
+        if (drawn and name.endswith((".rand", ".randn"))) or name.startswith("torch."):
             sizes.append(_product(tuple(values[0] for values in call.args)) * 8)
     elif name in ("list", "tuple", "set", "sorted", "sum") and name != "sum":
         inner = call.node.args[0] if call.node.args else None
@@ -94,6 +96,10 @@ def _huge(program: Program, call: Call) -> Iterator[Finding]:
         and is_infinite(program, call.node.args[0])
     ):
         yield ENDLESS.at(call.line, "collects something that never ends", call.column)
+
+
+_DRAW_BY_SIZE = (".rand", ".randn", ".random", ".random_sample", ".standard_normal", ".bytes", ".permutation", ".ranf")
+"""Those of numpy's draws whose first argument is a size, not a seed or a mean."""
 
 
 def _product(value: object) -> int:

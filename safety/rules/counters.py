@@ -48,12 +48,13 @@ def refills(loop: ast.While) -> bool:
         return False
     taken = put = 0
     for statement in loop.body:
-        for node in ast.walk(statement) if isinstance(statement, (ast.Expr, ast.Assign)) else ():
+        certain = isinstance(statement, (ast.Expr, ast.Assign))
+        for node in ast.walk(statement):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             if ast.unparse(node.func.value) == emptied:
-                taken += node.func.attr in ("get", "get_nowait", "pop", "popleft")
-                put += node.func.attr in ("put", "put_nowait", "append", "appendleft")
+                taken += node.func.attr in ("get", "get_nowait", "pop", "popleft", "clear", "remove")
+                put += certain and node.func.attr in ("put", "put_nowait", "append", "appendleft")
     leaves = any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in ast.walk(loop))
     return put > 0 and put >= taken and not leaves
 

@@ -241,6 +241,19 @@ def _may_leave(program: Program, call: ast.Call) -> bool:
 def range_sizes(program: Program, expr: ast.expr | None) -> Iterator[int]:
     """The ends that a `range` may have."""
     if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and expr.func.id == "range" and expr.args:
-        for value in program.values(expr.args[min(1, len(expr.args) - 1)]):
+        end = expr.args[min(1, len(expr.args) - 1)]
+        if isinstance(end, ast.Name) and _is_counted(program, end):
+            return
+        for value in program.values(end):
             if isinstance(value, int):
                 yield value
+
+
+def _is_counted(program: Program, name: ast.Name) -> bool:
+    """Whether a loop around it gives a name its value there: what else it held before does not count."""
+    at = program.parent(name)
+    while at is not None and not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        inner, at = at, program.parent(at)
+        if isinstance(at, ast.For) and inner is not at.iter and getattr(at.target, "id", "") == name.id:
+            return True
+    return False
