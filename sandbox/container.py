@@ -209,7 +209,7 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
         "Tmpfs": {path: mount.format(user, *limits) for path, limits in places(policy).items()},
         "Ulimits": [
             {"Name": "core", "Soft": 0, "Hard": 0},
-            {"Name": "nofile", "Soft": max(policy.open_files, 256), "Hard": max(policy.open_files, 256)},
+            {"Name": "nofile", "Soft": policy.open_files, "Hard": policy.open_files},
         ],
     }
     if policy.packages.size_mib:

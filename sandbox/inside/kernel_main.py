@@ -171,6 +171,8 @@ def _code_of(error: BaseException | None) -> int:
 def main() -> None:
     """Be the kernel's process."""
     directory, *modules = sys.argv[1:]
+    # gVisor sends it to a stopped process when a child of it ends.
+    signal.signal(signal.SIGHUP, lambda *_: None)
     kernel = Main(directory)
     kernel.import_ahead(modules)
     os.chdir(directory)

@@ -44,7 +44,7 @@ async def is_kept(box: DockerExecutor) -> bool:
 
 
 async def test_a_variable_is_read_in_the_next_block(box: DockerExecutor) -> None:
-    assert (box.info.state, box.info.runtime) == (True, "docker (runc), kernel")
+    assert (box.info.state, box.info.runtime) == (True, f"docker ({boxes.RUNTIME or 'runc'}), kernel")
     assert (await run(box, "import math\nradius = 2\nprint('set')")).output == "set\n"
     assert (await run(box, "echo between", "bash")).output == "between\n"
     result = await run(box, "round(math.pi * radius, 2)")
