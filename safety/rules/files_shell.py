@@ -64,7 +64,7 @@ def _locks_away(script: Script) -> Iterator[Finding]:
         command.name in ("rm", "shred") and HOLE in " ".join(command.args) for command in script.commands
     )
     for command in script.commands:
-        line = " ".join((command.name, *command.args))
+        line = " ".join((command.name, *command.args))[:600]
         if _LOCKERS.match(line) and HOLE in line and (gone or command.name in ("ccrypt", "mcrypt")):
             yield TREE.at(command.line, "encrypts files one by one and deletes what they were", command.column)
 

@@ -246,12 +246,12 @@ _KINDS = (
     r"|immigrant|foreigner|foreign|disabled|pregnant|gay|lesbian|transgender)"
 )
 _SHELL_ASKED = re.compile(
-    r"read\s+(?:-\w+\s+)*[\"'][^\"']*\b(?:gender|sex|race|religion|ethnicity|nationality|caste|skin|faith|married|pregnant)\b"
-    r"[^\"']*[\"']\s+(\w+)",
+    r"read\s+(?:-\w+\s+)*[\"'][^\"'\n]{0,80}\b(?:gender|sex|race|religion|ethnicity|nationality|caste|skin|faith|married|pregnant)\b"
+    r"[^\"'\n]{0,80}[\"']\s+(\w+)",
     re.IGNORECASE,
 )
 _SHELL_GROUP = re.compile(
-    rf"(?:==?|!=)\s*[\"']?{_KINDS}\b|^\s*[\"']?{_KINDS}[\"']?\s*\)|\[{_KINDS}\]=", re.IGNORECASE | re.MULTILINE
+    rf"(?:==?|!=)\s*[\"']?{_KINDS}\b|^[ \t]*[\"']?{_KINDS}[\"']?[ \t]*\)|\[{_KINDS}\]=", re.IGNORECASE | re.MULTILINE
 )
 _SHELL_AGE = re.compile(r"\[\s*[\"']?\$\{?age\b", re.IGNORECASE)
 
