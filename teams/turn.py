@@ -36,6 +36,7 @@ class TurnRunner:
         self._make_parts = make_parts
         self._team: SoftwareDevelopmentTeam | None = None
         self._parts: Parts | None = None
+        self._spoilt = False
         self.state: dict[str, Any] | None = None
         """The team's state after the last good turn."""
         self._token: CancellationToken | None = None
@@ -48,8 +49,8 @@ class TurnRunner:
         return self._parts
 
     def discard(self) -> None:
-        """Forget the team; the next turn builds a new one and loads the saved state."""
-        self._team = self._parts = None
+        """Let the next turn build a new team and load the saved state; a turn that runs ends with the team it has."""
+        self._spoilt = True
 
     def cancel(self) -> None:
         """Stop the turn that runs, if one does."""
@@ -69,6 +70,8 @@ class TurnRunner:
 
     async def ready(self) -> SoftwareDevelopmentTeam:
         """Return the team, built from the saved state where there is none."""
+        if self._spoilt:
+            self._team, self._parts, self._spoilt = None, None, False
         if self._team is None:
             team = SoftwareDevelopmentTeam(self.parts)
             if self.state is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interfaces.terminal.environment import ROOT_FILE, keep
+from interfaces.terminal.plain import one_line
 from utils.errors import ConfigurationError, EndOfInputError, ModelError
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class Onboarding:
                 return settings
             if choice == "3" and local:
                 return self._choose_local(local)
+            if choice != "2":  # a key that did not work was told of
+                _show(
+                    f"'{one_line(choice, 60)}' is none of these: type {'1, 2 or 3' if local else '1 or 2'}, then Enter."
+                )
 
     def _paste_key(self) -> Settings | None:
         """Take a key, try it and keep it. None after three that did not work."""
@@ -111,6 +116,7 @@ class Onboarding:
                 path = keep(MODEL_VARIABLE, model, self._env_file)
                 _show(f"Kept as {MODEL_VARIABLE}={model} in {path}.\n")
                 return self._with(model=model)
+            _show(f"'{one_line(choice, 60)}' is none of these: type a number from 1 to {len(names)}, or a name.")
 
     def _profile_for(self, key: str) -> str:
         """The profile that a key is for, by how it begins."""

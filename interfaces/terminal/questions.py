@@ -24,6 +24,7 @@ from utils.errors import ConfigurationError, EndOfInputError
 
 _GRACE_S = 10.0
 """How long an interrupted question waits for the conversation to cancel it, seconds."""
+_EMPTY = "Nothing was answered, and nothing runs by that."
 _YES = frozenset({"y", "yes", "approve"})
 _NO = frozenset({"n", "no"})
 
@@ -80,16 +81,29 @@ class Asker:
     def _say(self, text: str) -> None:
         self._show(Text(text, style="ask"))
 
+    async def _reply(self, prompt: str, help_: Text) -> tuple[str, str]:
+        """Read an answer: its first word, and the rest. Commands are run, and the question stands again after them."""
+        while True:
+            line = await self._line(prompt)
+            command = parse_command(line)
+            if command is None:
+                return _split(line)
+            await self._on_command(*command)
+            self._show(help_)
+
+    def _not_understood(self, word: str, rest: str, help_: Text) -> None:
+        """Say what was not understood, and what can be typed."""
+        typed = one_line(f"{word} {rest}".rstrip(), 60)
+        self._show(Text(f"'{typed}' is no answer here: nothing runs by it." if typed else _EMPTY, style="ask"), help_)
+
     # -- the run question ----------------------------------------------------------------------------------------
 
     async def _run(self, question: Question) -> Answer:
         keys = _Keys(question)
         self._show(*view(question), keys.help())
         while True:
-            word, rest = _split(await self._line("run? › "))
-            if not word:
-                self._say("Nothing was answered: y runs it, n does not.")
-            elif word in _YES and keys.allows("yes") and not rest:
+            word, rest = await self._reply("run? › ", keys.help())
+            if word in _YES and keys.allows("yes") and not rest:
                 return Answer("yes")
             elif word in _NO:
                 return Answer("no", text=rest)
@@ -105,18 +119,20 @@ class Asker:
                 if answer := await self._edit(question, rest):
                     return answer
             else:
-                self._show(Text("That is none of the answers.", style="ask"), keys.help())
+                self._not_understood(word, rest, keys.help())
 
     async def _one_by_one(self, question: Question) -> Answer:
         answers: list[Answer] = []
         for block in asked_blocks(question):
             self._show(*reasons(block, len(question.blocks)))
-            answers.append(await self._yes_or_no(f"run block {block.index + 1}? y, n reason › "))
+            answers.append(await self._yes_or_no(f"run block {block.index + 1}? › "))
         return Answer("each", each=tuple(answers))
 
     async def _yes_or_no(self, prompt: str, question: Question | None = None) -> Answer:
+        help_ = _help(("y", "yes"), ("n", "no, n why"), *([("v", "view whole")] if question else []))
+        self._show(help_)
         while True:
-            word, rest = _split(await self._line(prompt))
+            word, rest = await self._reply(prompt, help_)
             if question is not None and word in ("v", "view"):
                 await self._page(question)
                 continue
@@ -124,7 +140,7 @@ class Asker:
                 return Answer("yes")
             if word in _NO:
                 return Answer("no", text=rest)
-            self._say("y or n, please.")
+            self._not_understood(word, rest, help_)
 
     async def _edit(self, question: Question, which: str) -> Answer | None:
         """Open the editor on one block; None where there is nothing new."""
@@ -172,12 +188,11 @@ class Asker:
 
     async def _confirmed(self, block: AskedBlock, question: Question, shown_whole: bool) -> Answer:
         help_ = Text(f"The digest is {block.digest}\n", style="faint")
-        help_.append(
-            f"Its first {DIGEST_SHOWN} characters run block {block.index + 1} once · n [reason] · v view whole"
-        )
+        help_.append(f"Only its first {DIGEST_SHOWN} characters run block {block.index + 1}, once. Else:\n")
+        help_.append_text(_help(("n", "no, n why"), ("v", "view whole")))
         self._show(help_)
         while True:
-            word, rest = _split(await self._line("override? › "))
+            word, rest = await self._reply("override? › ", help_)
             if word in _NO:
                 return Answer("no", text=rest)
             if word in ("v", "view"):
@@ -187,14 +202,14 @@ class Asker:
                     return Answer("yes", confirm=word, shown_whole=True)
                 self._say("The whole code has not been on the screen: v shows it, to its end.")
             else:
-                self._say(f"Only the first {DIGEST_SHOWN} characters of the digest override a denial; n leaves it.")
+                self._not_understood(word, rest, help_)
 
     # -- the others ----------------------------------------------------------------------------------------------
 
     async def _grant(self, question: Question) -> Answer:
         """A yes runs the blocks, too: so they are shown as at a run question."""
         self._show(*view(question))
-        return await self._yes_or_no("y, n reason, v › ", question)
+        return await self._yes_or_no("grant? › ", question)
 
     async def _words(self, question: Question) -> Answer:
         for block in question.blocks:
@@ -230,11 +245,15 @@ class _Keys:
             ("d", "diff", self._diff),
             ("a", "always these bytes", self.allows("always")),
         ]
-        line = Text()
-        for key, word, there in words:
-            if there:
-                line.append("  " if line else "").append(key, style="key").append(f" {word}", style="faint")
-        return line
+        return _help(*((key, word) for key, word, there in words if there))
+
+
+def _help(*words: tuple[str, str]) -> Text:
+    """One line that names what can be typed, each with what it means."""
+    line = Text()
+    for key, word in (*words, ("/help", "commands")):
+        line.append("  " if line else "").append(key, style="key").append(f" {word}", style="faint")
+    return line
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -128,6 +128,7 @@ def test_a_local_ollama_is_offered_with_its_models(tmp_path: Path) -> None:
         terminal.enter("3")
         terminal.wait("Which one")
         terminal.enter("9")
+        terminal.wait("'9' is none of these: type a number from 1 to 2, or a name.")
         terminal.wait("Which one", count=2)
         terminal.enter("2")
         terminal.wait("CHOSEN 'ollama:qwen3:8b' ollama qwen3:8b")
@@ -138,6 +139,7 @@ def test_without_an_ollama_its_choice_is_none(tmp_path: Path) -> None:
     with menu(tmp_path) as terminal:
         terminal.wait("no Ollama answers")
         terminal.enter("3")
+        terminal.wait("'3' is none of these: type 1 or 2, then Enter.")
         terminal.wait("Your choice", count=2)
 
 

@@ -84,7 +84,7 @@ async def test_what_the_question_does_not_take_is_not_answered(line: str, option
     others: tuple[Decision, ...] = tuple(o for o in ("yes", "no", "edit", "always", "each") if o != option)
     answer, out = await put(question(block(), options=others), line, "n")
     assert answer == Answer("no")
-    assert "That is none of the answers." in out
+    assert f"'{line}' is no answer here: nothing runs by it.\n" in out
 
 
 async def test_the_end_of_input_is_no_answer() -> None:
@@ -200,8 +200,29 @@ async def test_the_digest_overrides_after_the_whole_code() -> None:
 async def test_a_grant_is_a_yes_or_a_no(kind: QuestionKind) -> None:
     answer, out = await put(question(block(), kind=kind), "", "maybe", "v", "y")
     assert answer == Answer("yes")
-    assert out.count("y or n, please.") == 2
+    assert "Nothing was answered, and nothing runs by that.\ny yes  n no, n why  v view whole  /help commands\n" in out
+    assert "'maybe' is no answer here: nothing runs by it.\ny yes  n no, n why  v view whole" in out
     assert out.count("print(1)") == 2  # a yes runs the block, too
+
+
+@pytest.mark.parametrize("kind", ["run", "override", "package", "network"])
+async def test_commands_are_taken_at_every_question_and_the_keys_shown_anew(kind: QuestionKind) -> None:
+    typed: list[tuple[str, str]] = []
+
+    async def command(name: str, argument: str) -> None:
+        typed.append((name, argument))
+
+    file = StringIO()
+    asker = Asker(Screen(make_console(file, width=80)), Typed("/why", "/model other one", "n"), lambda: None, command)
+    assert await asker(question(block(), kind=kind)) == Answer("no")
+    assert typed == [("why", ""), ("model", "other one")]
+    assert file.getvalue().count("/help commands") == 3
+
+
+async def test_what_was_not_understood_is_told_short_and_never_obeyed() -> None:
+    _, out = await put(question(block()), "\x1b[31m" + "x" * 500, "n")
+    told = " ".join(out.split())
+    assert f"'␛[31m{'x' * 55} … 445 more characters' is no answer here" in told
 
 
 @pytest.mark.parametrize("kind", ["feedback", "stuck"])

@@ -26,7 +26,7 @@ from utils.errors import EndOfInputError
 from utils.settings import Settings
 
 DIRECTORY = Path(__file__).parent
-PROMPTS = {"run": "run?", "override": "override?", "you": "you", "task": "›", "grant": "y, n"}
+PROMPTS = {"run": "run?", "override": "override?", "you": "you", "task": "›", "grant": "grant?"}
 """What a prompt of each kind begins with."""
 
 MODELS = """\
