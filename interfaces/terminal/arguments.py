@@ -48,6 +48,11 @@ examples:
   (ROUNDTABLE_MODEL, _ASK, _DATA_DIR and _LOG_FILE stand in for their options)
 """
 
+STATES = (
+    *("approved", "stopped", "answered", "stuck", "limit", "interrupted", "error"),
+    *("running", "unfinished"),
+)
+"""How a session may stand: how its last task ended, or that it has not."""
 EXPORT_FORMATS = ("notebook", "script", "html", "markdown", "jsonl")
 
 
@@ -119,6 +124,13 @@ def _agent_model(text: str) -> tuple[str, str]:
     return agent.strip(), name.strip()
 
 
+def _state(text: str) -> str:
+    """One of `STATES`, in whatever case."""
+    if text.lower() not in STATES:
+        raise argparse.ArgumentTypeError(f"takes one of {', '.join(STATES)}, not {text!r}")
+    return text.lower()
+
+
 def _task(text: str) -> str:
     """The words of a task."""
     if not text.strip():
@@ -182,7 +194,7 @@ def _add_commands(parser: Parser) -> None:
     doctor.add_argument("--attack", action="store_true", help="play ten attacks against your own sandbox")
 
     sessions = add("sessions", "[options]", "List the sessions, the newest first.")
-    sessions.add_argument("--state", metavar="STATE", default="", help="only those that ended so, as in: approved")
+    sessions.add_argument("--state", metavar="STATE", type=_state, help=f"only {', '.join(STATES)}")
     sessions.add_argument("--since", metavar="DAYS", type=_whole(0), help="only those of the last so many days")
     sessions.add_argument("--search", metavar="TEXT", default="", help="only those whose task holds this text")
     sessions.add_argument("--limit", metavar="N", type=_whole(1, 100_000), default=50, help="at most so many (50)")

@@ -145,7 +145,7 @@ def _wanted(info: SessionInfo, args: argparse.Namespace) -> bool:
     since = args.since
     if since is not None and _when(info.updated) < datetime.now(timezone.utc) - timedelta(days=min(since, 100_000)):
         return False
-    if args.state and info.state != args.state.lower():
+    if args.state and info.state != args.state:
         return False
     return args.search.casefold() in info.task.casefold()
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.terminal.arguments import HELP, build_parser, parse
+from interfaces.terminal.arguments import HELP, STATES, build_parser, parse
+from sessions.events import EXIT_STATUS
 from tests.interfaces.program import KEY, MAIN, ROOT, environment, one_line, run
 from tests.interfaces.terminals import PseudoTerminal
 
@@ -42,6 +43,10 @@ def test_help_and_bad_usage_import_nothing_heavy(arguments: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert "HEAVY:;" in done.stderr
+
+
+def test_every_way_to_end_is_a_state_that_sessions_can_be_looked_up_by() -> None:
+    assert {*STATES} == {*EXIT_STATUS, "running", "unfinished"}
 
 
 @pytest.mark.parametrize("arguments", [["doctor"], ["sessions"], ["show"], ["rm"], ["export"], ["audit"]])
@@ -106,6 +111,7 @@ def test_main_has_only_what_old_pythons_can_parse() -> None:
         (["-t", "x", "doctor"], "--task does not go with the command doctor"),
         (["doctor", "--json"], "--json"),
         (["--json", "doctor"], "--json does not go with the command doctor"),
+        (["sessions", "--state", "nonsense"], "takes one of approved, stopped, answered, stuck, limit, interrupted"),
         (["export"], "--to"),
         (["export", "--to", "pdf"], "notebook"),
         (["rm"], "ID"),
