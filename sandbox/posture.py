@@ -39,7 +39,7 @@ def processes(policy: SandboxPolicy) -> int:
     return _GVISOR_THREADS * policy.pids + 128 if is_gvisor(policy) else policy.pids
 
 
-_GVISOR_THREADS = 16
+_GVISOR_THREADS = 32
 
 
 def broken_promises(facts: Mapping[str, Any], policy: SandboxPolicy) -> list[str]:

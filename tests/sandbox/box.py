@@ -27,6 +27,8 @@ def only_runc(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif("runsc" in RUNTIME, reason=f"gVisor: {reason}")
 
 
+COSTS_THE_CONTAINER = only_runc("it costs the container, as test_gvisor.py shows")
+NO_NETWORK = only_runc("it is registered without a network, as test_gvisor.py shows")
 SMALL = SandboxPolicy(
     image=IMAGE,
     runtime=RUNTIME,

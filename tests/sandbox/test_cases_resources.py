@@ -16,7 +16,6 @@ HOST_BYTES = 16 << 20
 """What the host may need for any one block."""
 
 
-@boxes.only_runc("it costs the container, as test_gvisor.py shows")
 async def test_case_01_fork_bomb(box: DockerExecutor) -> None:
     result = await run(
         box,
@@ -39,7 +38,7 @@ while True:
     assert "temporarily unavailable" in reason
 
 
-@boxes.only_runc("it costs the container, as test_gvisor.py shows")
+@boxes.COSTS_THE_CONTAINER
 async def test_case_01_fork_bomb_that_never_rests(tmp_path: Path) -> None:
     async with DockerExecutor(policy=boxes.policy(timeout_s=1), work_dir=tmp_path) as own:
         result = await run(own, ":(){ :|:& };: ; wait; while true; do :|: & done", "bash")
@@ -48,13 +47,13 @@ async def test_case_01_fork_bomb_that_never_rests(tmp_path: Path) -> None:
         await boxes.check_clean(own)
 
 
-@boxes.only_runc("it costs the container, as test_gvisor.py shows")
+@boxes.COSTS_THE_CONTAINER
 async def test_case_02_memory_bomb(box: DockerExecutor) -> None:
     result = await run(box, "data = []\nwhile True: data.append(b'x' * (8 << 20))")
     assert (result.exit_code, result.oom, result.timed_out, result.signal) == (137, True, False, 9)
 
 
-@boxes.only_runc("it costs the container, as test_gvisor.py shows")
+@boxes.COSTS_THE_CONTAINER
 async def test_case_02_memory_bomb_in_a_child(box: DockerExecutor) -> None:
     result = await run(box, "python3 -c \"data=[]\nwhile True: data.append(b'x'*(8<<20))\"; echo after $?", "bash")
     assert (result.exit_code, result.oom) == (0, True)

@@ -1,15 +1,26 @@
 """What gVisor does in its own way: attacks that cost the container there are the sandbox's failure, never output."""
 
+from pathlib import Path
+
 import pytest
+from autogen_core import CancellationToken
 
 from sandbox.executor import DockerExecutor
-from tests.sandbox.box import run
+from tests.sandbox.box import policy, run
 from utils.errors import SandboxError
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module")]
 
+NAMESPACE = """
+import ctypes, os, time
+assert ctypes.CDLL(None).unshare(0x10000000) == 0  # CLONE_NEWUSER: there the limit of processes does not hold
+while True:
+    if os.fork() == 0:
+        time.sleep(1000)
+"""
 COSTLY = {
     "a fork bomb": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+    "a fork bomb in a namespace": NAMESPACE,
     "a memory bomb": "data = []\nwhile True: data.append(b'x' * (8 << 20))",
     "a forged frame": "open('/proc/1/fd/1', 'wb', 0).write(b'x' * 100)",
 }
@@ -17,7 +28,7 @@ COSTLY = {
 
 @pytest.mark.parametrize("name", COSTLY)
 async def test_what_costs_the_container_is_the_sandboxs_failure(name: str, own_box: DockerExecutor) -> None:
-    with pytest.raises(SandboxError, match=r"ended in the middle|did not write"):
+    with pytest.raises(SandboxError, match=r"ended in the middle|did not end|did not write"):
         await run(own_box, COSTLY[name])
     result = await run(own_box, "print(2+2)")
     assert result.output == "4\n"
@@ -40,3 +51,29 @@ async def test_nothing_of_system_v_can_be_made(box: DockerExecutor) -> None:
     result = await run(box, "for kind in -M1000 -S1 -Q; do ipcmk $kind && echo made; done", "bash")
     assert "made" not in result.output
     assert result.output.count("not permitted") == 3
+
+
+async def test_the_limit_of_processes_is_that_of_its_own_kernel(box: DockerExecutor) -> None:
+    code = """
+import os, resource, threading
+try:
+    resource.setrlimit(resource.RLIMIT_NPROC, (1000, 1000))
+except ValueError as error:
+    print(error)
+forever = threading.Event()
+try:
+    while True:
+        threading.Thread(target=forever.wait).start()
+except RuntimeError as error:
+    print(error, flush=True)
+os._exit(0)
+"""
+    for _ in range(2):
+        assert (await run(box, code)).output == "not allowed to raise maximum limit\ncan't start new thread\n"
+
+
+async def test_a_block_that_is_granted_a_network_does_not_run_without_one(tmp_path: Path) -> None:
+    async with DockerExecutor(policy=policy(network="ask"), work_dir=tmp_path) as own:
+        with pytest.raises(SandboxError, match="there is no network"):
+            await own.run("bash", "touch ran", cancellation_token=CancellationToken(), network=True)
+        assert (await run(own, "ls", "bash")).output == "_block.sh\n"

@@ -138,6 +138,7 @@ async def test_a_cancel_keeps_the_variables(code: str, marked: DockerExecutor) -
     assert await is_kept(marked)
 
 
+@boxes.COSTS_THE_CONTAINER
 async def test_a_memory_bomb_ends_the_kernel_alone(marked: DockerExecutor) -> None:
     result = await run(marked, "data = []\nwhile True: data.append(b'x' * (8 << 20))")
     assert (result.exit_code, result.oom, result.timed_out, result.signal) == (137, True, False, 9)
@@ -184,6 +185,7 @@ async def test_children_that_were_left_do_not_count_for_ever(marked: DockerExecu
     assert await is_kept(marked)
 
 
+@boxes.COSTS_THE_CONTAINER
 async def test_a_fork_bomb(marked: DockerExecutor) -> None:
     result = await run(marked, "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass")
     assert result.timed_out
@@ -266,6 +268,7 @@ async def test_a_named_block_and_its_file(box: DockerExecutor) -> None:
     assert (await run(box, "import tool; tool.__name__")).output == "'tool'\n"
 
 
+@boxes.COSTS_THE_CONTAINER
 async def test_case_21_attacks_from_inside_the_kernel(marked: DockerExecutor) -> None:
     look = "cut -d' ' -f 1,4,18,19,40,41 /proc/1/stat; grep -i allowed_list /proc/1/status"
     before = await run(marked, look, "bash")
@@ -322,6 +325,7 @@ print([line.split()[-1] for line in open('/proc/net/unix').readlines()[1:] if '/
 """
 
 
+@boxes.only_runc("fewer facts are told of a process")
 async def test_the_kernel_is_as_hard_as_a_block_and_listens_nowhere(box: DockerExecutor) -> None:
     result = await run(box, HARD)
     assert result.output.splitlines() == [
@@ -348,6 +352,7 @@ async def test_a_package_is_granted_to_a_running_kernel(tmp_path: Path, monkeypa
         assert (await run(own, "import rt_hello\nprint(rt_hello.word)")).output == "hello\n"
 
 
+@boxes.NO_NETWORK
 async def test_a_block_with_a_network_runs_beside_the_kernel(tmp_path: Path) -> None:
     policy = boxes.policy(kernel=True, network="ask")
     async with DockerExecutor(policy=policy, work_dir=tmp_path) as own:
@@ -363,5 +368,6 @@ async def test_a_kernel_can_be_waited_for(tmp_path: Path) -> None:
     async with DockerExecutor(policy=KERNEL, work_dir=tmp_path) as own:
         await own.until_warm()
         result = await run(own, "1 + 1")
-        assert (result.output, result.duration_s < 0.5) == ("2\n", True)
+        # With ptrace, and a busy machine, gVisor takes a quarter of a second.
+        assert (result.output, result.duration_s < (2 if boxes.RUNTIME else 0.5)) == ("2\n", True)
         await own.until_warm()

@@ -11,10 +11,10 @@ import pytest_asyncio
 from autogen_core import CancellationToken
 
 from sandbox.executor import DockerExecutor
-from tests.sandbox.box import containers, inspect, policy, run
+from tests.sandbox.box import NO_NETWORK, containers, inspect, policy, run
 from utils.errors import SandboxError
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, NO_NETWORK]
 
 FETCH = """
 import socket, struct, urllib.request

@@ -16,7 +16,7 @@ from sandbox.packages.install_lines import InstallLines, read
 from sandbox.packages.names import looks_like, modules_of, name_of, package_of, well_known
 from sandbox.packages.shelf import Shelf
 from sandbox.packages.wheels import NotFetchedError, Request, Target, fetch
-from tests.sandbox.box import containers, inspect, policy, run
+from tests.sandbox.box import NO_NETWORK, containers, inspect, policy, run
 from tests.sandbox.wheelhouse import Wheelhouse
 
 pytestmark = pytest.mark.slow
@@ -159,10 +159,18 @@ async def test_blocks_read_the_packages_and_cannot_change_them(make: Make, house
 @pytest.mark.docker
 async def test_what_was_granted_outlives_the_container(make: Make, house: Wheelhouse) -> None:
     house.wheel("rt_hello", HELLO)
-    box = make(network="ask")
+    box = make()
     await install(box, "rt_hello")
     await box.restart()
     assert (await run(box, USE)).output == "hello from a wheel\n"
+
+
+@pytest.mark.docker
+@NO_NETWORK
+async def test_what_was_granted_is_there_with_a_network_too(make: Make, house: Wheelhouse) -> None:
+    house.wheel("rt_hello", HELLO)
+    box = make(network="ask")
+    await install(box, "rt_hello")
     beside = await box.run("python", USE, cancellation_token=CancellationToken(), network=True)
     assert beside.output == "hello from a wheel\n"
 
