@@ -103,6 +103,9 @@ class CallResults(HeldNames):
             return self._inner_expression(given[0], depth)
         if name == "zip" and all(isinstance(item, (tuple, str)) for item in given) and given:
             return tuple(zip(*given, strict=False))
+        gathers = name in ("sorted", "reversed", "list", "tuple", "set", "iter")
+        if gathers and given and isinstance(given[0], Ref) and given[0].name == "pathlib.Path()":
+            return given[0]
         if name == "enumerate" and given and isinstance(given[0], (tuple, str)):
             return tuple(enumerate(given[0]))
         if (

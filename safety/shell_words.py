@@ -19,6 +19,14 @@ MAX_DEPTH = 40
 FUNCTION = "function_definition"
 
 
+def _in_for(node: Node) -> bool:
+    """Whether a loop goes through the words: then each of them counts, not all together."""
+    at = node.parent
+    return at is not None and (
+        at.type == "for_statement" or (at.parent is not None and at.parent.type == "for_statement")
+    )
+
+
 @dataclass
 class Words:
     """All that the words of one script may be."""
@@ -140,7 +148,8 @@ class Words:
                 child for child in call.named_children if child.type not in ("command_name", "variable_assignment")
             ]
             if name in "@*":
-                found.append(" ".join(self.words(argument, depth)[0] for argument in arguments))
+                each = [self.words(argument, depth)[0] for argument in arguments]
+                found.extend((" ".join(each), *(each if _in_for(node) else ())))
             elif 0 < int(name) <= len(arguments):
                 found.extend(self.words(arguments[int(name) - 1], depth))
         return tuple(found)

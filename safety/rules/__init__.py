@@ -94,7 +94,6 @@ def all_rules() -> tuple[Rule, ...]:
         files,
         host,
         known,
-        locks,
         logic,
         lures,
         network,
@@ -136,7 +135,6 @@ def all_rules() -> tuple[Rule, ...]:
         tampering,
         disclosure,
         transport,
-        locks,
         reviewer,
         known,
     )
@@ -197,7 +195,6 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         files,
         host,
         inner,
-        locks,
         logic,
         lures,
         network,
@@ -247,7 +244,6 @@ def _python(code: str, level: int, limits: _Limits, evaluated: bool = False) -> 
         tampering,
         disclosure,
         transport,
-        locks,
     ):
         if limits.clock.is_over:
             program.steps = program.max_steps + 1

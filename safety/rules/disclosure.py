@@ -118,7 +118,8 @@ def _name_of(expr: ast.AST) -> str:
 
 def _shown(call: Call) -> Iterator[Finding]:
     logs = bool(_LOGS.search(call.name)) and not call.name.startswith(("math.", "numpy.", "torch.", "cmath."))
-    if not logs and call.name != "print":
+    writes = call.name.endswith((".write", ".writelines", ".writerow", ".writerows"))
+    if not logs and not writes and call.name != "print":
         return
     for argument in call.node.args:
         parts: list[ast.AST] = [argument]

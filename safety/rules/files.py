@@ -194,6 +194,11 @@ def _makes_bytes(program: Program, node: ast.AST) -> bool:
     )
 
 
+_ENCRYPTS = re.compile(
+    r"\.encrypt(?:_and_digest|_file)?$|\.encryptor\(\)\.update$|^pyAesCrypt\.encrypt|\.encrypt_(?:files?|stream)$"
+)
+
+
 def _encrypts(program: Program) -> Iterator[Finding]:
     names = [call.name for call in program.calls]
     walks = any(
@@ -212,5 +217,5 @@ def _encrypts(program: Program) -> Iterator[Finding]:
     for call in program.calls:
         if whole and _DELETERS.search(call.name) and call.name != "shutil.rmtree":
             yield TREE.at(call.line, "scrambles the files of a tree and deletes what they were", call.column)
-        if writes and call.name.endswith(".encrypt"):
+        if writes and _ENCRYPTS.search(call.name):
             yield TREE.at(call.line, "encrypts the files of a tree in place", call.column)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from safety.paths import is_outside, place
 from safety.python_values import HOLE, words
-from safety.rules.file_findings import DEVICE, LINK, MODE, READ, SWEEP, TREE, filename, found_at
+from safety.rules.file_findings import DEVICE, LINK, MENTION, MODE, READ, SWEEP, TREE, filename, found_at
 from safety.shell_command import Command
 from safety.shell_script import Script
 from safety.verdicts import Finding
@@ -47,6 +47,16 @@ def shell(script: Script) -> Iterator[Finding]:
             yield MODE.at(command.line, f"{command.name} gives a file to somebody else (it needs root)", command.column)
     yield from _spread(script.spread)
     yield from _locks_away(script)
+    yield from _lists(script)
+
+
+def _lists(script: Script) -> Iterator[Finding]:
+    """Paths of secrets that stand alone on a line: of a list that something else reads."""
+    for number, line in enumerate(script.lines, 1):
+        word = line.strip().strip("\"'")
+        alone = word[:1] in ("/", "~") and len(word) < 200 and not re.search(r"[\s;|&<>]", word)
+        if alone and place(word) in ("secret", "engine", "startup"):
+            yield MENTION.at(number, f"names {word[:80]}")
 
 
 _LOCKERS = re.compile(

@@ -90,6 +90,7 @@ def python(program: Program) -> Iterator[Finding]:
     for node in program.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _GUARD.match(node.name):
             yield from _guard(program, node)
+            yield from _backdoor(node)
     for match in program.nodes(ast.Match):
         if isinstance(match, ast.Match):
             yield from _match(program, match)
@@ -124,6 +125,21 @@ def _guard(program: Program, function: ast.FunctionDef | ast.AsyncFunctionDef) -
             if _SECRET.search(name) and plain and known and not _is_parameter(function, other):
                 yield OPEN.at(node.lineno, "compares with a secret that stands in the code", node.col_offset + 1)
                 return
+
+
+def _backdoor(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
+    """`if headers.get("X-Debug") == "1": return True`."""
+    for node in ast.walk(function):
+        test = node.test if isinstance(node, ast.If) else None
+        compares = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
+        if not isinstance(node, ast.If) or not isinstance(test, ast.Compare) or not compares:
+            continue
+        left, right = test.left, test.comparators[0]
+        source = ast.unparse(left)
+        lets_in = isinstance(node.body[0], ast.Return) and getattr(node.body[0].value, "value", None) is True
+        sent = re.search(r"headers|cookies|\bargs\b|environ|getenv|query|params", source) is not None
+        if lets_in and sent and isinstance(right, ast.Constant) and isinstance(right.value, str):
+            yield OPEN.at(node.lineno, "lets in whoever sends a word that stands in the code", node.col_offset + 1)
 
 
 def _holds_texts(table: Table) -> bool:

@@ -56,7 +56,7 @@ _DECIDES = re.compile(
     r"|rent|premium|insur|sentenc|bail|crim|risk|recid|qualif|candidate|suitab|compens|income|grant|scholar"
     r"|job|recruit|intelligen|\biq\b|perform|trust|rank|rating|mortgage|interest|discount|productiv|leader"
     r"|compet|capab|abilit|reject|select|\bgood|\bbad\b|_good|good_|smart|clever|superior|inferior|better|den(?:y|ied)|accept|access"
-    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|recommend|suggest|assign|role|career|profession|occupation|terror|bonus|priorit|treatment|surveil|stop_and|suspect|threat|likel|penal|weight|shortlist|interview|offer",
+    r"|allow|worth|talent|skill|danger|violen|driver|advanc|invest|benefit|recommend|suggest|assign|role|career|profession|occupation|terror|bonus|priorit|treatment|surveil|stop_and|suspect|threat|likel|penal|shortlist|interview|offer|screen(?:ing)?\b",
     re.IGNORECASE,
 )
 

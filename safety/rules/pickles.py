@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
-from safety.python_values import Ref
+from safety.python_values import HOLE, Ref
 from safety.rules.obfuscation import decoded
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
@@ -73,6 +73,10 @@ def _loads(program: Program, call: Call, pickles: bool) -> Iterator[Finding]:
         yield UNPICKLE.at(call.line, "makes any object that the data asks for", call.column)
     elif name == "numpy.load" and any(value is True for value in call.keywords.get("allow_pickle", ())):
         yield UNPICKLE.at(call.line, "loads arrays with pickled objects", call.column)
+    elif name == "shelve.open" and any(HOLE in text for text in program.texts(call.argument(0, "filename"))):
+        yield UNPICKLE.at(call.line, "opens a shelf, which is pickles, that somebody else names", call.column)
+    elif name == "torch.load" and any(value is False for value in call.keywords.get("weights_only", ())):
+        yield UNPICKLE.at(call.line, "loads a model with any objects in it", call.column)
     elif _PICKLES.match(name):
         for value in call.argument(0):
             if isinstance(value, bytes) and _runs_something(value):

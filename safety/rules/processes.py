@@ -209,7 +209,7 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
         yield TRACE.at(line, f"{name} attaches to another program", column)
     elif _elsewhere(script, name) or (name in ("source", ".") and command.args and _elsewhere(script, command.args[0])):
         yield UNKNOWN_COMMAND.at(line, "runs a program that is not made here", column)
-    elif name.startswith(HOLE) and name not in script.functions:
+    elif name.startswith(HOLE) and name not in script.functions and not _is_itself(script, command):
         yield UNKNOWN_COMMAND.at(line, "runs a command that is known only at run time", column)
     elif name == "eval" and (not command.args or HOLE in " ".join(command.args)):
         yield UNKNOWN_COMMAND.at(line, "evaluates text that is known only at run time", column)
@@ -217,6 +217,12 @@ def _shell_command(script: Script, command: Command) -> Iterator[Finding]:
         text = command.args[command.args.index("-c") + 1 :][:1]
         if text and (HOLE in text[0] or text[0].strip() == "{}"):
             yield UNKNOWN_COMMAND.at(line, "runs a command that is known only at run time", column)
+
+
+def _is_itself(script: Script, command: Command) -> bool:
+    """Whether the command is the script (`"$0" again`); that it starts itself without an end, others look for."""
+    rest = script.lines[command.line - 1][:2000] if 0 < command.line <= len(script.lines) else ""
+    return re.search(r"(?:^|[\s;&|({])[\"']?\$\{?(?:0|BASH_SOURCE)", rest) is not None and rest.count("$") < 8
 
 
 def _elsewhere(script: Script, path: str) -> bool:

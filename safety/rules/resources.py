@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from safety.python_program import Program
-from safety.rules import allocations, loops, recursion
+from safety.rules import allocations, locks, loops, own_methods, recursion
 from safety.verdicts import Finding
 
-RULES = (*loops.RULES, *recursion.RULES, *allocations.RULES)
+RULES = (*loops.RULES, *recursion.RULES, *allocations.RULES, *locks.RULES)
 
 
 def python(program: Program) -> Iterator[Finding]:
@@ -16,3 +16,5 @@ def python(program: Program) -> Iterator[Finding]:
     yield from loops.python(program)
     yield from recursion.python(program)
     yield from allocations.python(program)
+    yield from locks.python(program)
+    yield from own_methods.python(program)

@@ -38,6 +38,8 @@ def shell(script: Script) -> Iterator[Finding]:
         again = _AGAIN.match(_source(script, command))
         if again and (command.background or command.before is not None or command.loops):
             yield FORK_BOMB.at(command.line, "starts itself again beside itself", command.column)
+        if command.background and "for" in command.loops[:1] and _MANY.search(script.code[:20_000]):
+            yield FORK_BOMB.at(command.line, "starts thousands of processes beside each other", command.column)
     leaving = {"break", "return", "exit", "read", "wait", "kill", "exec", "inotifywait"}
     endless = [command for command in script.commands if command.loops[:1] == ("endless",)]
     if (
@@ -57,6 +59,7 @@ def shell(script: Script) -> Iterator[Finding]:
         yield from _shell_huge(command)
 
 
+_MANY = re.compile(r"\bseq\s+(?:\d+\s+)?\d{4,}\b|\.\.\d{4,}\}|<=?\s*\d{4,}\s*;")
 _AGAIN = re.compile(r"(?:(?:ba|da|z|k)?sh\s+|\.\s+|source\s+|exec\s+)?[\"']?\$\{?(?:0\b|BASH_SOURCE)")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from safety.python_program import Call, Program
 from safety.python_values import HOLE
+from safety.rules import time_bombs
 from safety.rules.rule import Rule
 from safety.shell_command import Command
 from safety.shell_script import Script
@@ -34,7 +35,11 @@ TESTS = Rule(
     "ask",
     "nothing",
     "Tests are changed so that they no longer test.",
-    bad=("#!bash\nsed -i 's/assert .*/pass/' tests/test_a.py", "#!bash\nsed -i 's/exit 1/exit 0/' check.sh"),
+    bad=(
+        "#!bash\nsed -i 's/assert .*/pass/' tests/test_a.py",
+        "#!bash\nsed -i 's/exit 1/exit 0/' check.sh",
+        "#!bash\nsed -i 's/return False/return True/' auth.py",
+    ),
     good=("#!bash\nsed -i 's/old_name/new_name/' tests/test_a.py", "#!bash\nsed 's/assert/check/' a.txt"),
 )
 HISTORY = Rule(
@@ -58,7 +63,7 @@ TRACES = Rule(
     ),
     good=("import os\nos.utime('a')", "#!bash\nrm -f a.txt", "#!bash\ntouch a.txt"),
 )
-RULES = (FIGURE, FAILS_OPEN, TESTS, HISTORY, TRACES)
+RULES = (FIGURE, FAILS_OPEN, TESTS, HISTORY, TRACES, *time_bombs.RULES)
 
 _MEASURE = re.compile(
     r"(?:^|_)(?:accuracy|precision|recall|f1|auc|roc|r2|score|metric|coverage|pass_rate|uptime|evaluate|benchmark)(?:_|$)"
@@ -81,6 +86,7 @@ def python(program: Program) -> Iterator[Finding]:
                 yield from _fails_open(node)
     for call in program.calls:
         yield from _traces(program, call)
+    yield from time_bombs.python(program)
 
 
 def _figure(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
@@ -135,10 +141,18 @@ def shell(script: Script) -> Iterator[Finding]:
     """Findings in a shell script."""
     for command in script.commands:
         yield from _command(script, command)
+    yield from time_bombs.shell(script)
 
 
-_WEAKENS = re.compile(r"\bassert|\bexpect\(|raise\b|fail|exit\s+1|return\s+1|@pytest|@unittest|skip", re.IGNORECASE)
-_CHECKS = re.compile(r"(?:^|/)tests?(?:/|_)|_test\.|\.test\.|(?:^|/)(?:check|verify|ci)[\w-]*\.|spec\.")
+_WEAKENS = re.compile(
+    r"\bassert|\bexpect\(|raise\b|fail|exit\s+1|return\s+1|@pytest|@unittest|skip"
+    r"|pytest|\btests?\b|return\s+False|deny|reject|forbid",
+    re.IGNORECASE,
+)
+_CHECKS = re.compile(
+    r"(?:^|/)tests?(?:/|_)|_test\.|\.test\.|(?:^|/)(?:check|verify|ci|auth|login|perm|secur|polic|access)[\w-]*\.|spec\."
+    r"|\.github/|gitlab-ci|Jenkinsfile|azure-pipelines|\.circleci"
+)
 _SELF = re.compile(r"\$\{?(?:0|BASH_SOURCE(?:\[0\])?)\}?(?![\w])")
 
 

@@ -141,7 +141,7 @@ def _from_visitor(program: Program, node: ast.AST) -> bool:
     if re.search(r"escape|bleach|sanitiz|quote\(", program.code):
         return False
     return any(
-        isinstance(value, Ref) and re.match(r"^(?:input\(\)|sys\.stdin\.read)", value.name)
+        isinstance(value, Ref) and re.match(r"^(?:input\(\)|sys\.stdin\.read|cgi\.FieldStorage)", value.name)
         for part in ast.walk(node)
         if isinstance(part, (ast.Name, ast.Call))
         for value in program.values(part)
