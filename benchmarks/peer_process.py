@@ -18,6 +18,7 @@ from benchmarks.peer_environment import Peer, python_of
 DRIVER = Path(__file__).with_name("peer_driver.py")
 ANSWER_S = 120.0
 """Its longest wait: to stop a container takes one of them ten seconds."""
+TRIES = 3
 PASSED_ON = (
     "PATH",
     "HOME",
@@ -38,17 +39,23 @@ class PeerProcess:
         self._peer = peer
         self._process = process
         self._label = label
+        self.lost = 0
+        """Blocks that came back well, but without what they printed."""
 
     async def start(self) -> float:
         """Seconds until its container is ready."""
         return (await self._ask({"do": "start"}))[0]
 
     async def block(self, code: str) -> float:
-        """Seconds that a block takes which prints 4."""
-        seconds, output = await self._ask({"do": "block", "code": code})
-        if output.split() != ["4"]:
-            raise NoPeerError(f"{self._peer.name} answered {output[:200]!r}")
-        return seconds
+        """Seconds that a block takes which prints 4; one whose output is lost on the way is run again, and counted."""
+        for _ in range(TRIES):
+            seconds, output = await self._ask({"do": "block", "code": code})
+            if output.split() == ["4"]:
+                return seconds
+            if output:
+                break
+            self.lost += 1
+        raise NoPeerError(f"{self._peer.name} answered {output[:200]!r}")
 
     async def stop(self) -> float:
         """Seconds that it takes to end its container."""

@@ -100,6 +100,17 @@ async def test_a_failure_is_told_and_its_container_goes(peer: Peer, python: str,
 
 
 @pytest.mark.docker
+async def test_output_that_is_lost_is_asked_for_again_and_counted(peer: Peer, python: str) -> None:
+    third = "n = int(os.environ.get('N', 0)); os.environ['N'] = str(n + 1); print(4) if n == 2 else None"
+    async with running(peer, image_name(), python) as theirs:
+        await theirs.start()
+        await theirs.block(third)
+        assert theirs.lost == 2
+        with pytest.raises(NoPeerError, match="answered ''"):
+            await theirs.block("pass")
+
+
+@pytest.mark.docker
 async def test_one_that_hangs_is_ended(peer: Peer, python: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(peer, image_name(), python) as theirs:
         await theirs.start()
