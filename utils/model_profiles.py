@@ -130,7 +130,11 @@ def fill_in(
     if not base_url or not model:
         missing = "model" if base_url else "base_url"
         raise ConfigurationError(f"The profile '{name}' has no {missing}.", f"Add it in {file}.")
-    parts = urlsplit(base_url)
+    try:
+        parts = urlsplit(base_url)
+        _ = parts.port  # raises where it is out of range
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
             f"'{base_url}' is not a URL: the address of the profile '{name}'.", "It should look like https://host/v1."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 OnWait = Callable[[str, int, int, float], None]
 """Called before a wait: reason, number of the next try, tries in all, delay in seconds."""
+
+
+_HAS_COLON = re.compile(r"[^:]*/.*|ft:.+|[^:]+:(latest|\d[\w.+-]*)")
+"""Models whose names have a colon: of OpenRouter (`vendor/model:free`), fine-tuned, local with a tag (`llama3:8b`)."""
 
 
 class _File(BaseModel):
@@ -62,7 +67,8 @@ class Models:
     def resolve(self, name: str = "") -> Profile:
         """Find the profile for a name: a profile's, `PROFILE:MODEL`, or a bare model name of the default's endpoint.
 
-        Raises `ConfigurationError` for a name that is nearly a profile's, and for a variable or key that is missing.
+        Raises `ConfigurationError` for a name that is nearly a profile's, for one before a colon that is none's, and
+        for a variable or key that is missing.
         """
         name = name.strip() or self.default
         if name in self.profiles:
@@ -70,6 +76,12 @@ class Models:
         prefix, colon, model = name.partition(":")
         if colon and model and prefix in self.profiles:
             return self._with_model(prefix, model)
+        if colon and not _HAS_COLON.fullmatch(name):
+            own = f"For a model of that name: {self.default}:{name}." if prefix and model else ""
+            hint = f"Profiles: {', '.join(self.profiles)}. {own}".rstrip()
+            close = difflib.get_close_matches(prefix, self.profiles, n=1, cutoff=0.6)
+            hint = f"Did you mean '{close[0]}:{model}'?" if close and model else hint
+            raise ConfigurationError(f"There is no profile '{prefix}' in {self.file}.", hint)
         close = difflib.get_close_matches(name, self.profiles, n=1, cutoff=0.75)
         if close or any(c.isspace() for c in name):
             hint = f"Did you mean '{close[0]}'?" if close else f"Profiles: {', '.join(self.profiles)}."
@@ -103,7 +115,10 @@ class Models:
 
 
 def create_client(profile: Profile, *, source: str = "", on_wait: OnWait | None = None) -> ModelClient:
-    """Make the client that talks to a profile's endpoint, for the agent named `source`. Reaches no endpoint."""
+    """Make the client that talks to a profile's endpoint, for the agent named `source`. Reaches no endpoint.
+
+    Raises `ConfigurationError` where the profile lacks what its kind of client needs.
+    """
     # Importing AutoGen and the OpenAI SDK takes a second and a half: not before a model is needed.
     if profile.kind == "demo":
         from utils.demo_client import DemoClient
@@ -111,4 +126,10 @@ def create_client(profile: Profile, *, source: str = "", on_wait: OnWait | None 
         return DemoClient(profile, source=source)
     from utils.model_client import ModelClient
 
-    return ModelClient(profile, on_wait=on_wait)
+    try:
+        return ModelClient(profile, on_wait=on_wait)
+    except Exception as error:  # the SDK's own checks, of whatever class
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigurationError(
+            f"The profile '{profile.name}' cannot be used: {reason}", f"Mend it in {profile.file}."
+        ) from error

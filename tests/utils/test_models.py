@@ -10,7 +10,7 @@ import yaml
 
 from utils.errors import ConfigurationError
 from utils.model_profiles import Prices, ProfileSettings
-from utils.models import Models
+from utils.models import Models, create_client
 from utils.settings import ROOT
 
 KEYS = {
@@ -147,6 +147,45 @@ def test_a_malformed_file_is_told_in_one_line(tmp_path: Path, text: str, told: s
     with pytest.raises(ConfigurationError, match=told) as error:
         written(tmp_path, text)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "nosuch:xx",
+            r"no profile 'nosuch' in models.yaml.*Profiles: openai, .*For a .*: openai:nosuch:xx\.",
+        ),
+        ("olama:xx", r"Did you mean 'ollama:xx'\?"),
+        (":xx", r"no profile ''"),
+        ("nosuch:", r"no profile 'nosuch'"),
+    ],
+)
+def test_what_stands_before_a_colon_must_be_a_profile(name: str, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        shipped(**KEYS).resolve(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("openai:nosuch:xx", "nosuch:xx"),
+        ("llama3.2:3b", "llama3.2:3b"),
+        ("mistral:latest", "mistral:latest"),
+        ("qwen2.5-coder:0.5b-instruct-q4_K_M", "qwen2.5-coder:0.5b-instruct-q4_K_M"),
+        ("deepseek/deepseek-r1:free", "deepseek/deepseek-r1:free"),
+        ("ft:gpt-4o-mini:org::abc", "ft:gpt-4o-mini:org::abc"),
+    ],
+)
+def test_a_models_own_name_may_hold_a_colon(name: str, model: str) -> None:
+    assert shipped(**KEYS).resolve(name).model == model
+
+
+@pytest.mark.parametrize("address", ["http://x.example:99999/v1", "http://[::1/v1", "http://x\\0y/v1"])
+def test_a_profile_that_no_client_can_be_made_for_is_told(address: str, tmp_path: Path) -> None:
+    text = f'default: a\nprofiles:\n  a: {{base_url: "{address}", model: m}}\n'
+    with pytest.raises(ConfigurationError, match=r"profile 'a'"):
+        create_client(written(tmp_path, text).resolve())
 
 
 def test_all_that_is_wrong_is_told_in_the_files_order(tmp_path: Path) -> None:
