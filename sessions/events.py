@@ -89,6 +89,8 @@ class MessageEvent(EventBase):
     unterminated: bool = False
     cut: str = ""
     """Why the message is incomplete (`length`, `content_filter`, `broken off`), else empty."""
+    model: str = ""
+    """Label of the model that wrote it, where it is a code generator's."""
     duration_s: float = 0.0
     usage: Usage = Usage()
 

@@ -148,6 +148,12 @@ class MemoryStore:
         kept = self._all()[session]
         kept.info = kept.info.model_copy(update={"work_dir": work_dir})
 
+    def set_model(self, session: str, model: str) -> None:
+        """Note which model answers from now on."""
+        self._recorder(session)
+        kept = self._all()[session]
+        kept.info = kept.info.model_copy(update={"model": model})
+
     def keep_content(self, session: str, data: bytes) -> bool:
         """Keep a file's bytes. False: they hold a secret and are not kept."""
         self._recorder(session)

@@ -150,6 +150,11 @@ class SqliteStore:
         """Note where the session's files lie."""
         self._database.write("UPDATE sessions SET work_dir = ? WHERE id = ?", (work_dir, session))
 
+    def set_model(self, session: str, model: str) -> None:
+        """Note which model answers from now on."""
+        self._recorder(session)
+        self._database.write("UPDATE sessions SET model = ? WHERE id = ?", (model, session))
+
     def keep_content(self, session: str, data: bytes) -> bool:
         """Keep a file's bytes, once for all files and sessions. False: they hold a secret and are not kept."""
         self._recorder(session)

@@ -143,6 +143,10 @@ class Store(Protocol):
         """Note where the session's files lie."""
         ...
 
+    def set_model(self, session: str, model: str) -> None:
+        """Note which model answers from now on."""
+        ...
+
     def keep_content(self, session: str, data: bytes) -> bool:
         """Keep a file's bytes for the session, once for all files and sessions. False: they hold a secret, not kept."""
         ...

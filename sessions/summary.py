@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sessions.events import Event, ExecutionEvent, MessageEvent, ReviewEvent, StopEvent, TaskEvent, Usage
+from sessions.store import SessionInfo
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,12 @@ class Change:
     work_dir: str = ""
     blocks: int = 0
     usage: Usage = field(default_factory=Usage)
+
+
+def models_of(info: SessionInfo, events: Iterable[object]) -> str:
+    """The models that wrote the session, in order; the one that would have, where none has written anything."""
+    wrote = [event.model for event in events if isinstance(event, MessageEvent) and event.model]
+    return ", ".join(dict.fromkeys(wrote)) or info.model
 
 
 def change_of(event: Event) -> Change | None:

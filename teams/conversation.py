@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from agents.speaker import SpeakerAgent
@@ -120,8 +121,27 @@ class Conversation:
     def set_model(self, name: str) -> str:
         """Let another model answer from the next turn on. Returns its label. Raises `ConfigurationError`."""
         label = self._wiring.models.choose(name)
-        self._turns.discard()
+        self._model_changed()
         return label
+
+    def lend_model(self, name: str) -> Callable[[], None]:
+        """Let another model answer until what is returned is called. Raises `ConfigurationError`."""
+        models = self._wiring.models
+        before = models.choice
+        models.choose(name)
+        lent = models.choice
+        self._turns.discard()
+
+        def give_back() -> None:
+            if models.choice[0] == lent[0]:  # else the human has chosen anew meanwhile
+                models.choice = before
+            self._model_changed()
+
+        return give_back
+
+    def _model_changed(self) -> None:
+        self._turns.discard()
+        self._wiring.store.set_model(self.session, self._wiring.models.label)
 
     def set_ask(self, policy: AskPolicy) -> None:
         """Change when the human is asked, at once."""

@@ -6,10 +6,16 @@ from collections.abc import Callable
 
 from sessions.events import Usage
 from sessions.progress import Progress, Waiting
+from utils.errors import ConfigurationError
 from utils.model_client import ModelClient
 from utils.model_profiles import Profile
 from utils.models import Models, create_client
 from utils.settings import Settings
+
+GENERATOR = "code_generator"
+
+Choice = tuple[str, dict[str, str], bool]
+"""Everybody's model, those of single agents, and whether the fallback has taken over."""
 
 
 class TeamModels:
@@ -55,7 +61,7 @@ class TeamModels:
     @property
     def label(self) -> str:
         """Profile and model of the code generator, for people."""
-        return self.profile("code_generator").label
+        return self.profile(GENERATOR).label
 
     @property
     def usage(self) -> Usage:
@@ -74,10 +80,27 @@ class TeamModels:
         )
 
     def choose(self, name: str) -> str:
-        """Let a profile or model answer from the next turn on. Returns its label. Raises `ConfigurationError`."""
-        self._models.resolve(name)
-        self._chosen, self._agents, self._fell_back = name, {}, False
+        """Let a profile or model answer from the next turn on. Returns its label.
+
+        Raises `ConfigurationError` where there is none of that name or no client can be made for it; then all stays.
+        """
+        before = self.choice
+        self.choice = (name, {}, False)
+        try:
+            self.client(GENERATOR)
+        except ConfigurationError:
+            self.choice = before
+            raise
         return self.label
+
+    @property
+    def choice(self) -> Choice:
+        """What was chosen, to be given back after another choice."""
+        return self._chosen, self._agents, self._fell_back
+
+    @choice.setter
+    def choice(self, choice: Choice) -> None:
+        self._chosen, self._agents, self._fell_back = choice
 
     def fall_back(self) -> str:
         """Let the fallback profile take over; its label, or empty when there is none or it already answers."""

@@ -164,6 +164,7 @@ class _TurnListener:
                 unsupported=own.unsupported if own is not None else (),
                 unterminated=own.unterminated if own is not None else False,
                 cut=own.cut if own is not None else "",
+                model=self._parts.client(message.source).profile.label if own is not None else "",
                 duration_s=round(duration, 3),
                 usage=Usage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, calls=1)
                 if usage is not None

@@ -13,6 +13,7 @@ from sessions.events import Event, Usage
 from sessions.progress import Progress
 from sessions.questions import Ask
 from sessions.store import Store
+from teams.model_choice import Choice
 from utils.settings import AskPolicy, Settings
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ class ModelChoice(Protocol):
     def choose(self, name: str) -> str:
         """Let a profile or model answer from the next turn on. Returns its label. Raises `ConfigurationError`."""
         ...
+
+    @property
+    def choice(self) -> Choice:
+        """What was chosen, to be given back after another choice."""
+        ...
+
+    @choice.setter
+    def choice(self, choice: Choice) -> None: ...
 
     def fall_back(self) -> str:
         """Let the fallback profile take over; its label, or empty when there is none or it already answers."""

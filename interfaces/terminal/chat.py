@@ -266,14 +266,17 @@ class Chat:
         talk = self._talker
         if not talk.last_task:
             raise RoundtableError("There is no request to try again yet.", "Type a task first.")
+        give_back = talk.lend_model(model) if model else None
         before, self.screen.latest = self.screen.latest, None
-        if model:
-            self.show(mark(f"{one_line(talk.set_model(model))} answers, for this once", "notice"))
+        once = f" {one_line(talk.info.model)} answers, for this once." if model else ""
+        self.show(mark(f"Again: {one_line(talk.last_task, 200)}", "notice"))
+        if once:
+            self.show(mark(once.strip(), "notice"))
         try:
             await self._task(talk.last_task)
         finally:
-            if model:
-                talk.set_model(self._profile)
+            if give_back:
+                give_back()
         if self.screen.latest is not None and before is not None:
             self.show(*code_change(before, self.screen.latest))
         self.screen.latest = self.screen.latest or before

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.rule import Rule
@@ -19,10 +19,12 @@ from interfaces.terminal.screen import Screen
 from interfaces.terminal.verdicts import review_parts
 from sessions.events import AnswerEvent, Event, MessageEvent, QuestionEvent, ReviewEvent, TaskEvent
 from sessions.store import SessionInfo
+from sessions.summary import models_of
 
 
 def show(info: SessionInfo, events: Iterable[Event], environ: Mapping[str, str]) -> None:
     """Print the session, or hand it to `$PAGER` (`less` where none is named) at a terminal."""
+    events = list(events)
     console = make_console()
     pager = _pager(environ) if console.is_terminal and not console.is_dumb_terminal else []
     if not pager:
@@ -56,11 +58,12 @@ def _pager(environ: Mapping[str, str]) -> list[str]:
     return command if shutil.which(command[0]) else []
 
 
-def _play(console: Console, info: SessionInfo, events: Iterable[Event]) -> None:
+def _play(console: Console, info: SessionInfo, events: Sequence[Event]) -> None:
     """Show every event, the words of the human included."""
     screen = Screen(console)
     when = info.created[:16].replace("T", " ")
-    screen.print(Text(f"Session {info.id} · {when} UTC · {one_line(info.model) or 'no model'} · {info.state}", "faint"))
+    model = one_line(models_of(info, events)) or "no model"
+    screen.print(Text(f"Session {info.id} · {when} UTC · {model} · {info.state}", "faint"))
     review: ReviewEvent | None = None
     for event in events:
         screen.on_event(event)

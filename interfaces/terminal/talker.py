@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -47,6 +48,10 @@ class Talker(Protocol):
 
     def set_model(self, name: str) -> str:
         """Let another model answer; its label. Raises `ConfigurationError`."""
+        ...
+
+    def lend_model(self, name: str) -> Callable[[], None]:
+        """Let another model answer until what is returned is called. Raises `ConfigurationError`."""
         ...
 
     def set_ask(self, policy: AskPolicy) -> None:

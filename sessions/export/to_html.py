@@ -19,6 +19,7 @@ from sessions.events import (
 from sessions.export.highlight import code_html, code_styles, words_html
 from sessions.export.story import Run, Step, Story
 from sessions.export.words import BY, WHO, ending, is_account, stop_of, visible
+from sessions.summary import models_of
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -35,7 +36,7 @@ def render(story: Story) -> str:
     tokens = info.usage.prompt_tokens + info.usage.completion_tokens
     facts = {
         "When": f"{info.created[:16].replace('T', ' ')} UTC",
-        "Model": info.model or "unknown",
+        "Model": models_of(info, story.steps) or "unknown",
         "State": info.state,
         "Blocks run": str(info.blocks),
         "Tokens": f"{tokens:,}",

@@ -17,6 +17,7 @@ from sessions.events import (
 )
 from sessions.export.story import Picture, Run, Step, Story
 from sessions.export.words import BY, WHO, answer_of, ending, is_account, stop_of, verdict_of, visible
+from sessions.summary import models_of
 
 
 def render(story: Story) -> str:
@@ -25,7 +26,8 @@ def render(story: Story) -> str:
     pictures: list[Picture] = []
     parts = [
         f"# {_line(info.task)[:200] or 'Session ' + info.id}",
-        f"Session {info.id}, {info.created[:16].replace('T', ' ')} UTC, model {_line(info.model) or 'unknown'}, "
+        f"Session {info.id}, {info.created[:16].replace('T', ' ')} UTC, "
+        f"model {_line(models_of(info, story.steps)) or 'unknown'}, "
         f"{info.blocks} blocks run, {info.usage.prompt_tokens + info.usage.completion_tokens:,} tokens.",
     ]
     for step in story.steps:

@@ -340,7 +340,11 @@ def test_the_list_counts_what_happened(make: Make) -> None:
     assert (info.task, info.model, info.state, info.blocks, info.events) == ("first", "other", "running", 1, 6)
     assert info.usage == Usage(prompt_tokens=20, completion_tokens=6, calls=2)
     assert info.work_dir == "/w"
+    store.set_model(session, "third")
+    assert store.info(session).model == "third"
     store.release(session)
+    with pytest.raises(StoreError):
+        store.set_model(session, "fourth")
     assert store.info(session).state == "unfinished"
     store.set_work_dir(session, "/elsewhere")
     assert store.info(session).work_dir == "/elsewhere"

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from interfaces.terminal.chat import Chat
@@ -108,6 +108,11 @@ class FakeConversation:
             raise ConfigurationError("There is no profile nowhere.", "models.yaml names openai and ollama.")
         self._info.model = name or "openai (gpt-4o-mini)"
         return self._info.model
+
+    def lend_model(self, name: str) -> Callable[[], None]:
+        before = self._info.model
+        self.set_model(name)
+        return lambda: setattr(self._info, "model", before)
 
     def set_ask(self, policy: AskPolicy) -> None:
         self._info.ask = policy

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.interfaces.program import run
 from tests.interfaces.terminals import CTRL_C, CTRL_D, ROOT, PseudoTerminal
-from tests.scripted_server import ScriptedServer
+from tests.scripted_server import Reply, ScriptedServer
 
 pytestmark = pytest.mark.docker
 
@@ -68,6 +69,55 @@ def test_an_edit_is_reviewed_shown_and_asked_again(tmp_path: Path) -> None:
         terminal.enter("y")
         terminal.wait("│ edited by hand", timeout=60)
         assert terminal.exit_status() == 0
+
+
+def test_a_retry_by_another_model_leaves_the_session_its_own_when_interrupted(tmp_path: Path) -> None:
+    slow = Reply("Never said.", delay_s=60)
+    with ScriptedServer(["First.\n", slow, "Third.\n"]) as server:
+        with program(server, tmp_path) as terminal:
+            terminal.wait("›", timeout=60)
+            terminal.enter("say something")
+            terminal.wait("you ›", timeout=60)
+            terminal.enter("/retry other")
+            terminal.wait("Again: say something")
+            terminal.wait("other (openai) answers, for this once")
+            terminal.until(lambda: len(server.to_generator) == 2, "the request")
+            terminal.type(CTRL_C)
+            terminal.wait("● interrupted", count=2)
+            terminal.enter("/model nosuch:xx")
+            terminal.wait("There is no profile 'nosuch' in models.yaml.")
+            terminal.enter("/model")
+            terminal.wait("gpt-4o (openai) answers.")
+            terminal.type(CTRL_D)
+            assert terminal.exit_status() == 0
+        shown = run(["show", "--data-dir", str(tmp_path)], tmp_path).stdout
+        listed = run(["sessions", "--json", "--data-dir", str(tmp_path)], tmp_path).stdout
+        exported = run(["export", "--to", "markdown", "--output", "-", "--data-dir", str(tmp_path)], tmp_path).stdout
+        assert " · gpt-4o (openai) · " in shown.splitlines()[0]
+        assert "model gpt-4o (openai)," in exported
+        assert '"model":"gpt-4o (openai)"' in listed
+        with program(server, tmp_path, "--resume", "-t", "go on") as terminal:
+            terminal.wait("you ›", timeout=60)
+    assert [request.body["model"] for request in server.to_generator] == ["gpt-4o", "other", "gpt-4o"]
+
+
+def test_another_model_chosen_at_a_question_does_not_lose_the_answer(tmp_path: Path) -> None:
+    with ScriptedServer([ENVIRONMENT, "Blue.\n"]) as server, program(server, tmp_path) as terminal:
+        terminal.wait("›", timeout=60)
+        terminal.enter("a colour")
+        terminal.wait("run? ›", timeout=60)
+        terminal.enter("/model other")
+        terminal.wait("other (openai) answers from now on")
+        terminal.enter("n just say it")
+        terminal.wait("you ›", timeout=60)
+        terminal.enter("/model third")
+        terminal.wait("third (openai) answers from now on")
+        terminal.enter("approve")
+        terminal.wait("✔ approved")
+        terminal.enter("/quit")
+        assert terminal.exit_status() == 0
+    shown = run(["show", "--data-dir", str(tmp_path)], tmp_path).stdout
+    assert " · gpt-4o (openai), other (openai) · " in shown.splitlines()[0]
 
 
 def test_approve_ends_the_task_and_the_next_may_follow(tmp_path: Path) -> None:
