@@ -269,7 +269,7 @@ def _config(policy: SandboxPolicy, env: Mapping[str, str]) -> dict[str, Any]:
         "file_size_bytes": policy.file_size_mib * MIB,
         "open_files": policy.open_files,
         "own_processes": policy.pids if is_gvisor(policy) else 0,
-        "system_v": not is_gvisor(policy),
+        "gvisor": is_gvisor(policy),
         "warm": list(policy.warm_imports) if warm else [],
         "warm_source": bundle.warm_source() if warm else "",
         "kernel_source": bundle.kernel_source() if policy.kernel else "",

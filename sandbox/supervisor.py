@@ -45,7 +45,7 @@ class Supervisor:
         self._wake = Wake()
         self._config: dict[str, Any] = self._link.next_frame()[1]
         limits = process.Limits(*(self._config[name] for name in ("file_size_bytes", "open_files", "own_processes")))
-        self._world = process.World(self._config["env"], limits, seccomp.Filter(self._config["system_v"]), score)
+        self._world = process.World(self._config["env"], limits, seccomp.Filter(self._config["gvisor"]), score)
         self._workspace = files.Workspace(self._config["workspace"])
         self._refused: Left = []
         self._state: list[Any] = []

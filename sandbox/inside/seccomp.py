@@ -37,18 +37,31 @@ _REFUSED: dict[str, tuple[int, int, tuple[tuple[int, int], ...]]] = {
     "move_pages": (279, 239, ((0, _SUPERVISOR),)),
 }
 
-# Where what they make cannot be listed, and so not removed after the block, which is so in gVisor.
-_SYSTEM_V: dict[str, tuple[int, int, tuple[tuple[int, int], ...]]] = {
+# What the engine's filter and missing capabilities refuse elsewhere, and gVisor's own kernel would not. What the first
+# three make could not be listed there, and so not removed after the block; in a namespace no limit of processes holds.
+_GVISOR: dict[str, tuple[int, int, tuple[tuple[int, int], ...]]] = {
     "shmget": (29, 194, ()),
     "semget": (64, 190, ()),
     "msgget": (68, 186, ()),
+    "unshare": (272, 97, ()),
+    "setns": (308, 268, ()),
 }
+_CLONE_NEW = 0x7E020000  # all of CLONE_NEW* of linux/sched.h
+_DEVICE = 0x2000  # the bit of S_IFCHR and S_IFBLK that a FIFO, a socket and a regular file have not
+_NONE = 0xFFFFFFFF
+# Numbers as above, and the argument in which none of the bits may be set.
+_GVISOR_BITS: dict[str, tuple[int, int, int, int]] = {
+    "clone": (56, 220, 0, _CLONE_NEW),
+    "mknod": (133, _NONE, 1, _DEVICE),
+    "mknodat": (259, 33, 2, _DEVICE),
+}
+_CLONE3 = 435  # its flags are in memory, out of reach: not there at all, so that clone is called
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """Name -> (AUDIT_ARCH value of linux/audit.h, column of the call's number)."""
 
-_LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO with EPERM
+_LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _REFUSE, _NOT_THERE = 0x7FFF0000, 0x00050001, 0x00050026  # SECCOMP_RET_ALLOW; _ERRNO with EPERM, with ENOSYS
 _X32_BIT = 0x40000000
 _PR_SET_SECCOMP, _FILTER_MODE = 22, 2
 
@@ -59,8 +72,8 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def build(machine: str, system_v: bool = True) -> bytes:
-    """The filter as classic BPF. `system_v`: its shared memory, semaphores and queues may be made.
+def build(machine: str, gvisor: bool = False) -> bytes:
+    """The filter as classic BPF. `gvisor`: with what its kernel would permit: System V memory, namespaces, devices.
 
     Raises `KeyError` for an architecture that it is not written for.
     """
@@ -73,8 +86,12 @@ def build(machine: str, system_v: bool = True) -> bytes:
         _instruction(_JUMP_GREATER_EQUAL, _X32_BIT, 0, 1),
         _instruction(_RETURN, _REFUSE),
     ]
-    for on_x86_64, on_aarch64, refused in (*_REFUSED.values(), *(() if system_v else _SYSTEM_V.values())):
+    for on_x86_64, on_aarch64, refused in (*_REFUSED.values(), *(_GVISOR.values() if gvisor else ())):
         code += _rule((on_x86_64, on_aarch64)[column], refused)
+    if gvisor:
+        code += [_instruction(_JUMP_EQUAL, _CLONE3, 0, 1), _instruction(_RETURN, _NOT_THERE)]
+        for on_x86_64, on_aarch64, argument, bits in _GVISOR_BITS.values():
+            code += _bits_rule((on_x86_64, on_aarch64)[column], argument, bits)
     return b"".join([*code, _instruction(_RETURN, _ALLOW)])
 
 
@@ -93,6 +110,16 @@ def _rule(number: int, refused: tuple[tuple[int, int], ...]) -> list[bytes]:
     return [_instruction(_JUMP_EQUAL, number, 0, len(body)), *body]
 
 
+def _bits_rule(number: int, argument: int, bits: int) -> list[bytes]:
+    return [
+        _instruction(_JUMP_EQUAL, number, 0, 4),
+        _instruction(_LOAD, 16 + 8 * argument),
+        _instruction(_JUMP_ANY_BIT, bits, 0, 1),
+        _instruction(_RETURN, _REFUSE),
+        _instruction(_RETURN, _ALLOW),
+    ]
+
+
 def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
@@ -100,8 +127,8 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
 class Filter:
     """The filter, made ready before a fork so that the child only has to install it."""
 
-    def __init__(self, system_v: bool = True) -> None:
-        instructions = build(os.uname().machine, system_v)
+    def __init__(self, gvisor: bool = False) -> None:
+        instructions = build(os.uname().machine, gvisor)
         self._program = _Program(len(instructions) // 8, instructions)
 
     def install(self) -> None:

@@ -13,7 +13,6 @@ from tests.sandbox.box import run
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module")]
 
 
-@boxes.only_runc("device nodes can be made, of its own devices")
 async def test_case_13_only_regular_files_come_back(box: DockerExecutor) -> None:
     result = await run(
         box,

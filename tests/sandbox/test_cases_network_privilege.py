@@ -71,7 +71,6 @@ print(socket.if_nameindex())
     assert result.output == "no name service\nOperation not permitted\n[(1, 'lo')]\n"
 
 
-@boxes.only_runc("namespaces can be made, of its own kernel")
 async def test_case_32_mount_unshare_and_setuid_are_refused(box: DockerExecutor) -> None:
     result = await run(
         box,
