@@ -71,6 +71,16 @@ def explain(error: Exception, profile: Profile) -> Fault | None:
             "once",
         )
     if isinstance(error, (openai.APIConnectionError, httpx.HTTPError)):
+        if profile.is_local and _is_refused(error):
+            # Nothing listens there. A program that starts or restarts may in a moment; one that does not run will not.
+            return Fault(
+                ModelError(
+                    f"{profile.base_url} cannot be reached: nothing listens there (connection refused).",
+                    f"Start the model's server, or check the address in {profile.file} or .env.",
+                ),
+                "connection refused",
+                "once",
+            )
         return Fault(
             ModelError(
                 f"{profile.base_url} cannot be reached ({_root(error)}).",
@@ -176,6 +186,15 @@ def _quote(message: str, profile: Profile) -> str:
         message = message.replace(key, "***")
     line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     return line if len(line) <= 300 else line[:299] + "…"
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether a refused connection is what it comes from; that of one of several addresses counts, too."""
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError) or any(map(_is_refused, getattr(error, "exceptions", ()))):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _root(error: BaseException) -> str:

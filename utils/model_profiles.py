@@ -111,6 +111,11 @@ class Profile(ProfileSettings):
         host = urlsplit(self.base_url).hostname or ""
         return host in ("localhost", "::1") or host.startswith("127.")
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the endpoint is on this machine or in its own network, by its address or a name without a domain."""
+        return _is_local(urlsplit(self.base_url).hostname or "")
+
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Price of so many tokens, in the currency of `prices`."""
         return (prompt_tokens * self.prices.prompt + completion_tokens * self.prices.completion) / 1e6

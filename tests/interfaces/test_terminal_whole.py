@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,16 @@ def test_another_model_chosen_at_a_question_does_not_lose_the_answer(tmp_path: P
         assert terminal.exit_status() == 0
     shown = run(["show", "--data-dir", str(tmp_path)], tmp_path).stdout
     assert " · gpt-4o (openai), other (openai) · " in shown.splitlines()[0]
+
+
+def test_a_dead_endpoint_nearby_is_told_after_one_wait_that_is_shown(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+        done = run(["-t", "x", "--data-dir", str(tmp_path)], tmp_path, OPENAI_BASE_URL=url, COLUMNS="200")
+    assert done.returncode == 1
+    assert done.stdout.count("connection refused: again in") == 1
+    assert f"✘ {url} cannot be reached: nothing listens there (connection refused). Tried 2 times." in done.stdout
 
 
 def test_approve_ends_the_task_and_the_next_may_follow(tmp_path: Path) -> None:

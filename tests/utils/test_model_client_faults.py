@@ -5,13 +5,17 @@ from __future__ import annotations
 import socket
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
+import httpx
+import openai
 import pytest
 from autogen_core.models import CreateResult, UserMessage
 
 from tests.scripted_server import Reply, ScriptedServer
 from utils.errors import ContextLengthError, ModelError, RequestRefusedError, StreamBrokenError
 from utils.model_client import ModelClient
+from utils.model_faults import explain
 from utils.model_profiles import Profile
 from utils.models import create_client
 
@@ -250,6 +254,50 @@ async def test_an_endpoint_that_cannot_be_reached_is_named(streamed: bool) -> No
         with pytest.raises(ModelError, match=rf"{url} cannot be reached") as error:
             await call(url, streamed=streamed, retries=1)
     assert "\n" not in str(error.value)
+
+
+def refused(error: OSError) -> openai.APIConnectionError:
+    """As the SDK hands on what the system says."""
+    fault = openai.APIConnectionError(request=httpx.Request("POST", "http://x"))
+    fault.__cause__ = httpx.ConnectError("All connection attempts failed")
+    fault.__cause__.__context__ = error
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("host", "error", "retry"),
+    [
+        ("127.0.0.1:9", ConnectionRefusedError(111, "refused"), "once"),
+        ("localhost:9", ConnectionRefusedError(111, "refused"), "once"),
+        ("192.168.1.7", ConnectionRefusedError(111, "refused"), "once"),
+        ("127.0.0.1:9", ConnectionResetError(104, "reset"), "yes"),
+        ("localhost", OSError(113, "no route"), "yes"),
+        ("api.example.com", ConnectionRefusedError(111, "refused"), "yes"),
+        ("8.8.8.8", ConnectionRefusedError(111, "refused"), "yes"),
+    ],
+)
+def test_a_connection_refused_nearby_is_tried_once_more(host: str, error: OSError, retry: str) -> None:
+    fault = explain(refused(error), Profile(name="t", base_url=f"http://{host}/v1", model="m"))
+    assert fault is not None
+    assert fault.retry == retry
+
+
+async def test_a_server_that_has_just_started_answers_the_second_try() -> None:
+    waits: list[tuple[str, int, int]] = []
+    async with ScriptedServer(["Hello."]) as server:
+        port = urlsplit(server.base_url).port
+    started: list[ScriptedServer] = []
+
+    def on_wait(reason: str, attempt: int, attempts: int, delay_s: float) -> None:
+        waits.append((reason, attempt, attempts))
+        started.append(ScriptedServer(["Hello."], port=port or 0).start())
+
+    client = create_client(Profile(name="t", base_url=server.base_url, model="m", retry_base_s=0.0), on_wait=on_wait)
+    result = await client.create(HELLO)
+    await client.close()
+    started[0].stop()
+    assert result.content == "Hello."
+    assert waits == [("connection refused", 2, 2)]
 
 
 async def test_a_page_instead_of_an_api_is_told() -> None:
