@@ -17,6 +17,8 @@ from safety.shell_command import Command
 from safety.shell_words import FUNCTION, MAX_OPTIONS, MAX_STEPS, Words
 
 MAX_NODES = 60_000
+MAX_PIPES = 4_000
+"""The parser takes quadratic time for pipes between quotes that do not close, and cannot be stopped in it."""
 
 
 @cache
@@ -77,6 +79,8 @@ class Script(Words):
         # The grammar's scanner reads past its tables for characters beyond ASCII, now and then with a segmentation
         # fault. To the shell they are letters like any other: it gets letters in their place, lengths stay.
         plain = self._bytes.translate(_LETTERS)
+        if plain.count(b"|") > MAX_PIPES:
+            return None
 
         def piece(offset: int, _: object) -> bytes:
             return plain[offset : offset + 4096]
@@ -203,7 +207,8 @@ class Script(Words):
 
 _SUBSTRING = re.compile(r"(\$\{[A-Za-z_]\w*(?:\[[^\]\n]{1,80}\])?:\s*)\$(?=[A-Za-z_])")
 _OPERATORS = words("> >> < <> >| &> &>> >& <& <&- >&-")
-_LETTERS = bytes(code if code < 128 else ord("x") for code in range(256))
+_LETTERS = bytes(code if 0 < code < 128 else ord("x") if code else ord(" ") for code in range(256))
+"""What the grammar is given for each byte; a NUL it takes for the end, again and again."""
 _SYSTEM_BINS = {"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
 
 
