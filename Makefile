@@ -11,7 +11,7 @@ help:
 	@echo 'make test        set everything up and run the tests'
 	@echo 'make test-slow   the tests that take long: packages, kernels on the host, kill -9'
 	@echo 'make test-full   the tests of all fifteen languages, on the full image'
-	@echo 'make test-runsc  the abuse cases with gVisor, where the engine has it'
+	@echo 'make test-runsc  the tests of the sandbox with gVisor, where the engine has it'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make bench       speed figures; make soak, make fuzz: long runs'
 	@echo 'make image       the sandbox image; make image-full: the one with all languages'
@@ -29,10 +29,12 @@ test: setup
 test-slow: setup
 	$(VENV) -m pytest -n $(WORKERS) -m slow
 
-# Where the engine has gVisor as `runsc`, with --network=none and --platform=ptrace or systrap.
+# Where the engine has gVisor as `runsc`, with --network=none and --platform=ptrace or systrap. What gVisor lacks is skipped,
+# each with its reason; tests/sandbox/test_network.py is for an engine's network alone.
 test-runsc: setup
 	ROUNDTABLE_TEST_RUNTIME=runsc $(VENV) -m pytest -n $(WORKERS) tests/sandbox/test_cases_*.py tests/sandbox/test_gvisor.py \
-		tests/sandbox/test_bounds.py tests/sandbox/test_ends.py tests/sandbox/test_warm.py
+		tests/sandbox/test_bounds.py tests/sandbox/test_ends.py tests/sandbox/test_warm.py tests/sandbox/test_kernel.py \
+		tests/sandbox/test_packages.py tests/sandbox/test_supervisor.py tests/sandbox/test_as_a_library.py tests/contracts
 
 test-full: image-full
 	ROUNDTABLE_FULL=1 $(VENV) -m pytest tests/full

@@ -274,8 +274,12 @@ def _says(words: str) -> Callable[[ExecutionResult], str]:
     return lambda result: words
 
 
+def _count_or_limit(result: ExecutionResult) -> str:
+    return _limit(result) if result.timed_out else _last_line(result)
+
+
 ATTACKS: tuple[Attack, ...] = (
-    Attack("fork bomb", "python", FORK_BOMB, _forks, _last_line),
+    Attack("fork bomb", "python", FORK_BOMB, _forks, _count_or_limit),
     Attack("memory bomb", "python", MEMORY_BOMB, _memory, _limit),
     Attack("endless output", "bash", ENDLESS_OUTPUT, _output, _says("cut, and stopped at the time limit")),
     Attack("stolen environment", "python", ENVIRONMENT, _environment, _last_line),

@@ -123,8 +123,11 @@ async def test_case_56_the_container_is_removed_from_outside(own_box: DockerExec
 
 async def test_an_unknown_runtime_is_a_configuration_error(tmp_path: Path) -> None:
     executor = DockerExecutor(policy=boxes.policy(runtime="runsc-that-is-not-there"), work_dir=tmp_path)
-    with pytest.raises(ConfigurationError, match="runtime"):
+    with pytest.raises(ConfigurationError, match="Docker does not know the runtime runsc-that-is-not-there"):
         await executor.start()
+    with pytest.raises(ConfigurationError, match="does not know the runtime"):  # no block falls back to another one
+        await boxes.run(executor, "print(1)")
+    assert boxes.containers(executor.container_name) == []
 
 
 async def test_more_processors_than_there_are(tmp_path: Path) -> None:
