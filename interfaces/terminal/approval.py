@@ -49,7 +49,7 @@ def reasons(block: AskedBlock, of: int = 1) -> list[RenderableType]:
     if block.reason:
         parts.append(Hanging("  ", Text(one_line(block.reason))))
     if touches := _touches(block):
-        parts.append(Text(f"  touches: {touches}", style="faint"))
+        parts.append(Hanging("  ", Text(f"touches: {touches}", style="faint")))
     if about_all := [finding for finding in block.findings if not finding.get("line")]:
         parts.append(findings_table(about_all))
     parts += [mark("out of sight: " + sentence, "ask", indent=2) for sentence in far_away(block.code)]

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from interfaces.terminal.hanging import mark
+from interfaces.terminal.hanging import Hanging, mark
 from interfaces.terminal.outlet import GAP
 from interfaces.terminal.plain import one_line
 from interfaces.terminal.trimmed import Trimmed
@@ -24,8 +24,8 @@ _ASK = {
 }
 NEXT_STEPS: tuple[RenderableType, ...] = (
     Text("That was a recording. To ask for something of your own:", style="bold"),
-    Text("  1  put a key into .env, as .env.example shows, or start Ollama"),
-    Text("  2  python main.py"),
+    Hanging("  1  ", Text("put a key into .env, as .env.example shows, or start Ollama")),
+    Hanging("  2  ", Text("python main.py")),
 )
 
 

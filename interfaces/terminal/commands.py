@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interfaces.terminal.hanging import Hanging
+from interfaces.terminal.listing import Listing
 from interfaces.terminal.plain import one_line, size
 from interfaces.terminal.summary import error_line
 from interfaces.terminal.trimmed import Trimmed
@@ -133,14 +134,10 @@ def completions(talk: Talk | None, text: str) -> list[tuple[str, str]]:
 
 
 async def _help(talk: Talk, _: str) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="key")
-    grid.add_column(style="faint")
-    for command in COMMANDS.values():
-        grid.add_row(f"/{command.name} {command.argument}".rstrip(), command.meaning)
+    commands = Listing((f"/{each.name} {each.argument}".rstrip(), each.meaning) for each in COMMANDS.values())
     keys = Text("Alt-Enter, or a backslash at the end: another line · Ctrl-C: stop, twice: leave", style="faint")
     words = Text("APPROVE accepts the result and ends the task; anything else says what to change.", style="faint")
-    talk.show(Trimmed(grid), words, keys)
+    talk.show(commands, words, keys)
 
 
 async def _new(talk: Talk, _: str) -> None:
@@ -151,10 +148,8 @@ async def _model(talk: Talk, name: str) -> None:
     if name:
         talk.show(Text(f"✔ {one_line(talk.set_model(name))} answers from now on", style="good"))
         return
-    grid = Table.grid(padding=(0, 2))
-    for profile, meaning in talk.profiles():
-        grid.add_row(Text(one_line(profile), style="key"), Text(one_line(meaning), style="faint"))
-    talk.show(Text(f"{one_line(talk.model)} answers. /model NAME takes a profile, or a model's name:"), Trimmed(grid))
+    profiles = Listing((one_line(profile), one_line(meaning)) for profile, meaning in talk.profiles())
+    talk.show(Text(f"{one_line(talk.model)} answers. /model NAME takes a profile, or a model's name:"), profiles)
 
 
 async def _ask(talk: Talk, policy: str) -> None:

@@ -30,6 +30,16 @@ class Hanging:
             yield Text.assemble(self._rest if number else self._mark, line, overflow=self._overflow)
 
 
+class Verbatim:
+    """A line that is left to the terminal to break, so that it copies as it is."""
+
+    def __init__(self, line: Text) -> None:
+        self._line = line
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(self._line, options.update(no_wrap=True, overflow="ignore"))
+
+
 def mark(text: str, style: str, *, sign: str = "●", indent: int = 0) -> Hanging:
     """A notice behind its sign, in one style."""
     return Hanging(Text(f"{' ' * indent}{sign} ", style=style), Text(text, style=style))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TextIO, cast
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleDimensions, RenderableType
 from rich.constrain import Constrain
 from rich.rule import Rule
 from rich.text import Text
@@ -134,10 +134,29 @@ class Outlet:
         return text
 
 
+class _Console(Console):
+    """A console that asks a dumb terminal for its width, too: rich takes it for 80 columns."""
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """Columns and rows."""
+        if not self.is_dumb_terminal or self._width is not None:
+            return super().size
+        try:
+            columns, rows = os.get_terminal_size(self.file.fileno())
+        except OSError:
+            return super().size
+        return ConsoleDimensions(columns or 80, rows or 25)
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        self._width, self._height = new_size
+
+
 def make_console(file: TextIO | None = None, *, width: int | None = None, record: bool = False) -> Console:
     """Build the console of the terminal. `NO_COLOR`, `TERM=dumb` and a pipe are honoured; 80 columns where unknown."""
     outlet = Outlet(file or sys.stdout)
-    return Console(
+    return _Console(
         file=cast(IO[str], outlet),
         theme=THEME,
         width=width,

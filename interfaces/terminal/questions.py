@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from interfaces.terminal.approval import asked_blocks, difference, reasons, view, whole_block
 from interfaces.terminal.commands import parse_command
 from interfaces.terminal.editor import edit
 from interfaces.terminal.keyboard import forget_typed, loud
+from interfaces.terminal.listing import Keys
 from interfaces.terminal.outlet import rule
 from interfaces.terminal.pager import page
 from interfaces.terminal.plain import one_line
@@ -81,7 +82,7 @@ class Asker:
     def _say(self, text: str) -> None:
         self._show(Text(text, style="ask"))
 
-    async def _reply(self, prompt: str, help_: Text) -> tuple[str, str]:
+    async def _reply(self, prompt: str, help_: RenderableType) -> tuple[str, str]:
         """Read an answer: its first word, and the rest. Commands are run, and the question stands again after them."""
         while True:
             line = await self._line(prompt)
@@ -91,7 +92,7 @@ class Asker:
             await self._on_command(*command)
             self._show(help_)
 
-    def _not_understood(self, word: str, rest: str, help_: Text) -> None:
+    def _not_understood(self, word: str, rest: str, help_: RenderableType) -> None:
         """Say what was not understood, and what can be typed."""
         typed = one_line(f"{word} {rest}".rstrip(), 60)
         self._show(Text(f"'{typed}' is no answer here: nothing runs by it." if typed else _EMPTY, style="ask"), help_)
@@ -187,9 +188,9 @@ class Asker:
         return answers[0] if len(answers) == 1 else Answer("each", each=tuple(answers))
 
     async def _confirmed(self, block: AskedBlock, question: Question, shown_whole: bool) -> Answer:
-        help_ = Text(f"The digest is {block.digest}\n", style="faint")
-        help_.append(f"Only its first {DIGEST_SHOWN} characters run block {block.index + 1}, once. Else:\n")
-        help_.append_text(_help(("n", "no, n why"), ("v", "view whole")))
+        digest = Text(f"The digest is {block.digest}\n", style="faint")
+        digest.append(f"Only its first {DIGEST_SHOWN} characters run block {block.index + 1}, once. Else:")
+        help_ = Group(digest, _help(("n", "no, n why"), ("v", "view whole")))
         self._show(help_)
         while True:
             word, rest = await self._reply("override? › ", help_)
@@ -234,8 +235,8 @@ class _Keys:
         """Whether the question takes this decision."""
         return decision in self._options
 
-    def help(self) -> Text:
-        """One line that names the keys."""
+    def help(self) -> Keys:
+        """What can be typed."""
         words = [
             ("y", "yes", self.allows("yes")),
             ("n", "no, n why", True),
@@ -248,12 +249,9 @@ class _Keys:
         return _help(*((key, word) for key, word, there in words if there))
 
 
-def _help(*words: tuple[str, str]) -> Text:
-    """One line that names what can be typed, each with what it means."""
-    line = Text()
-    for key, word in (*words, ("/help", "commands")):
-        line.append("  " if line else "").append(key, style="key").append(f" {word}", style="faint")
-    return line
+def _help(*words: tuple[str, str]) -> Keys:
+    """What can be typed, each with what it means."""
+    return Keys([*words, ("/help", "commands")])
 
 
 def _split(line: str) -> tuple[str, str]:

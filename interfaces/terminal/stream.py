@@ -9,6 +9,7 @@ from itertools import pairwise
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from interfaces.terminal.hanging import Verbatim
 from interfaces.terminal.markdown import PARSER, Words, highlighted
 from interfaces.terminal.outlet import GAP, rule
 from interfaces.terminal.plain import shown
@@ -115,7 +116,7 @@ class MarkdownStream:
                 parts.append(rule())
             else:
                 line = shown(line, code=True)
-                parts.append(self._fence.line(line))
+                parts.append(Verbatim(self._fence.line(line)))
                 self._fence.lines.append(line)
         return parts
 

@@ -66,6 +66,29 @@ def test_the_scrollback_is_whole_on_a_small_screen(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize("environ", [{}, {"TERM": "dumb", "NO_COLOR": "1"}], ids=["xterm", "dumb"])
+@pytest.mark.parametrize("columns", [30, 40, 60])
+def test_a_narrow_screen_shows_all_and_breaks_no_line_of_code(
+    columns: int, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with chat(tmp_path, columns=columns, rows=60, **environ) as terminal:
+        terminal.enter("risky")
+        terminal.wait_prompt("run? ›")
+        terminal.enter("/help")
+        terminal.wait("run? ›", count=2)
+        terminal.wait_prompt("run? ›")
+        terminal.enter("n")
+        terminal.wait("✔ approved")
+    code = terminal.text[: terminal.text.index("may this run?")]
+    assert 'data = requests.get("http://example.com/data.csv").text' in code.replace("\n", "")
+    words = " ".join(terminal.text.split())
+    assert "begin a new session with an empty workspace" in words
+    for pair in ("y yes", "n no, n why", "v view whole", "a always these bytes", "/help commands"):
+        assert any(pair in line for line in terminal.text.splitlines()), pair
+    assert "─" * columns in terminal.text
+    assert f"{'─' * columns}\n─" not in terminal.text
+
+
 def test_an_empty_answer_runs_nothing_and_a_reason_is_kept(tmp_path: Path) -> None:
     with chat(tmp_path) as terminal:
         terminal.enter("risky")
