@@ -98,7 +98,7 @@ def _turned(program: Program) -> Iterator[Finding]:
             continue
         swaps = isinstance(value, ast.Call) and getattr(value.func, "attr", "") in ("apply", "map", "replace")
         lambdas = [part for part in ast.walk(value) if isinstance(part, (ast.Lambda, ast.Dict))] if swaps else []
-        if _one_minus(value) or any(_exchanges(part) for part in lambdas):
+        if _one_minus(value) or _reorders(value) or any(_exchanges(part) for part in lambdas):
             yield POISON.at(node.lineno, "turns the labels of a data set round", node.col_offset + 1)
     learns = any(_LEARNS.match(call.name) for call in program.calls)
     for call in program.calls if learns else ():
@@ -124,6 +124,14 @@ def _exchanges(part: ast.AST) -> bool:
         values = [value.value for value in part.values if isinstance(value, ast.Constant)]
         return len(keys) > 1 and keys != values and set(map(repr, keys)) == set(map(repr, values))
     return False
+
+
+def _reorders(expr: ast.expr) -> bool:
+    """`y[:9][::-1]`, `np.roll(y, 1)`, `np.random.permutation(y)`."""
+    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Slice):
+        step = expr.slice.step
+        return isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub)
+    return isinstance(expr, ast.Call) and getattr(expr.func, "attr", "") in ("roll", "flip", "flipud", "permutation")
 
 
 def _one_minus(expr: ast.expr) -> bool:
@@ -248,3 +256,5 @@ def shell(script: Script) -> Iterator[Finding]:
             wipes(text, made) for text in (*command.args, command.body or "")
         ):
             yield WIPE.at(command.line, "changes every row of a table", command.column)
+        elif command.name == "shuf" and any(re.search(r"label|target|answer|truth", word) for word in command.words):
+            yield POISON.at(command.line, "shuffles labels away from what they belong to", command.column)

@@ -70,6 +70,11 @@ _NUMBERS = re.compile(
     r"|passport_?(?:number|no)|iban|account_?pin|card_?pin|medical_record|diagnosis|national_id|tax_id)$",
     re.IGNORECASE,
 )
+_SELECTS = re.compile(
+    r"\s*select\b[^;]{0,200}\b(?:ssn|social_security\w*|cvv2?|card_?number|credit_?card\w*|passport_?(?:number|no)|national_id)\b"
+    r"[^;]{0,200}\bfrom\b",
+    re.IGNORECASE,
+)
 _SECRETS = re.compile(
     r"(?:^|_)(?:passw(?:or)?d|passphrase|api_?key|secret(?:_key)?|access_token|auth_token|private_key)$", re.IGNORECASE
 )
@@ -102,6 +107,8 @@ def _in_code(program: Program) -> Iterator[Finding]:
             name = str(key.value) if isinstance(key, ast.Constant) else ""
         elif isinstance(parent, ast.Expr):
             continue
+        if _SELECTS.match(node.value):
+            yield PERSONAL.at(node.lineno, "reads numbers by which people can be robbed", node.col_offset + 1)
         if _is_key(name, node.value):
             yield IN_CODE.at(node.lineno, "holds a key in the code", node.col_offset + 1)
 

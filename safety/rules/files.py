@@ -183,6 +183,8 @@ def _mentions(program: Program, flagged: set[int]) -> Iterator[Finding]:
 
 def _makes_bytes(program: Program, node: ast.AST) -> bool:
     """Whether a result goes into bytes, element by element."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.target, ast.Subscript)
     at = program.parent(node)
     while isinstance(at, (ast.GeneratorExp, ast.ListComp, ast.Tuple, ast.List, ast.BinOp)):
         at = program.parent(at)
@@ -207,15 +209,17 @@ def _encrypts(program: Program) -> Iterator[Finding]:
         for name in names
     )
     writes = walks and any(
-        (call.name == "open" and any("w" in mode for mode in _open_modes(call))) or call.name.endswith(".write_bytes")
+        (call.name == "open" and any("w" in mode or "+" in mode for mode in _open_modes(call)))
+        or call.name.endswith(".write_bytes")
         for call in program.calls
     )
     whole = writes and any(
-        isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor) and _makes_bytes(program, node)
-        for node in program.nodes(ast.BinOp)
+        isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.BitXor) and _makes_bytes(program, node)
+        for node in program.nodes(ast.BinOp, ast.AugAssign)
     )
     for call in program.calls:
-        if whole and _DELETERS.search(call.name) and call.name != "shutil.rmtree":
+        goes = _DELETERS.search(call.name) or call.name in ("os.rename", "os.replace", "shutil.move")
+        if whole and goes and call.name != "shutil.rmtree":
             yield TREE.at(call.line, "scrambles the files of a tree and deletes what they were", call.column)
         if writes and _ENCRYPTS.search(call.name):
             yield TREE.at(call.line, "encrypts the files of a tree in place", call.column)

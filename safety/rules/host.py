@@ -153,8 +153,16 @@ def shell(script: Script) -> Iterator[Finding]:
         yield from _command(command)
 
 
+_C_SOURCE = re.compile(r"\.(?:c|cc|cpp|cxx|h)$")
+_OVERRUNS = re.compile(r"\bgets\s*\(|\bstrcpy\s*\([^;]{0,80}(?:argv|v\[|getenv|input)|\bscanf\s*\(\s*\\?\"%s")
+
+
 def _command(command: Command) -> Iterator[Finding]:
     name, line, column = command.name, command.line, command.column
+    if any(">" in operator and _C_SOURCE.search(target) for operator, target in command.redirects):
+        text = command.body if command.body is not None else " ".join(command.args)
+        if _OVERRUNS.search(text[:20_000]):
+            yield MEMORY.at(line, "writes a program whose buffer is overrun by a long input", column)
     if name == "mount" and not command.args:
         yield INSPECT.at(line, "lists what is mounted", column)
     elif name in _PRIVILEGE:

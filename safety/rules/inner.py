@@ -90,6 +90,11 @@ def _language_of(path: str) -> str:
     return "bash" if path.endswith((".sh", ".bash")) else ""
 
 
+def _language_of_first_line(text: str) -> str:
+    found = re.match(r"#!\s*/\S*?(?:/env\s+)?(?:\S*/)?((?:ba|da|z|k)?sh|python)[\d.]*\b", text[:200])
+    return "" if found is None else "python" if found[1] == "python" else "bash"
+
+
 def _shell_text(value: Value) -> Iterator[str]:
     if isinstance(value, tuple):
         if value:
@@ -139,7 +144,7 @@ def _shell_command(command: Command) -> Iterator[Inner]:
     if name in ("cat", "tee", "echo", "printf") and any(">" in operator for operator, _ in command.redirects):
         text = command.body if command.body is not None else " ".join(args)
         for _, target in command.redirects:
-            written = _language_of(target)
+            written = _language_of(target) or _language_of_first_line(text)
             if written and ("\n" in text or command.body is not None) and text.strip():
                 yield Inner(written, text, line)
 

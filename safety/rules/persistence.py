@@ -85,6 +85,13 @@ def shell(script: Script) -> Iterator[Finding]:
 
 def _command(command: Command) -> Iterator[Finding]:
     name, line, column = command.name, command.line, command.column
+    for operator, target in command.redirects:
+        if (
+            ">" in operator
+            and re.search(r"(?:^|/)s?bin/[\w-]+$", target)
+            and target.rsplit("/", 1)[-1] in _FAMILIAR | {"ssh"}
+        ):
+            yield ALIAS.at(line, f"puts a program in the place of {target.rsplit('/', 1)[-1]}", column)
     if name in ("crontab", "at", "batch", "systemd-run", "schtasks", "schtasks.exe", "fcrontab", "anacron"):
         listed = name == "crontab" and command.args == ("-l",)
         yield SCHEDULE.at(line, f"{name} has something run later", column, "ask" if listed else None)

@@ -134,7 +134,7 @@ def _call(call: Call) -> Iterator[Finding]:
     if name in ("os.kill", "os.killpg", "signal.pidfd_send_signal"):
         own = [isinstance(value, Ref) and bool(_OWN.match(value.name)) for value in call.argument(0, "pid")]
         harmless = any(value == 0 and not isinstance(value, bool) for value in call.argument(1, "sig"))
-        if not all(own):
+        if not all(own) or "getppid" in ast.unparse(call.node):
             known = any(isinstance(value, int) for value in call.argument(0, "pid"))
             yield KILL.at(
                 line, "signals a process that it may not have started", column, "ask" if harmless or not known else None

@@ -23,6 +23,7 @@ WEAK = Rule(
         "from Crypto.Cipher import DES\nDES.new(b'8bytekey', DES.MODE_ECB)",
         "from Crypto.PublicKey import RSA\nRSA.generate(1024)",
         "import random\ndef new_token():\n    return ''.join(random.choice('abc') for _ in range(9))",
+        "#!bash\nread -rsp 'Password: ' p\necho \"$p\" >> p.txt",
         "#!bash\nopenssl enc -des-ecb -in a -out b",
         "import base64\npassword = b'x'\nbase64.b64encode(password)",
         "import jwt\njwt.decode('t', options={'verify_signature': False})",
@@ -83,7 +84,9 @@ _MAKES_KEY = re.compile(
 
 def _guessable(program: Program) -> Iterator[Finding]:
     """Keys out of a generator that can be told in advance; hashes compared to find two that collide."""
-    drawn = [call for call in program.calls if re.match(r"^random\.(?!SystemRandom)", call.name)]
+    hashes = any(call.name.startswith("hashlib.") for call in program.calls)
+    told = r"^random\.(?!SystemRandom)" + (r"|^time\.time|^datetime\.\w+\.(?:now|utcnow|today)$" if hashes else "")
+    drawn = [call for call in program.calls if re.match(told, call.name)]
     for node in program.nodes(ast.Assign):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if isinstance(node, ast.Assign) and isinstance(target, (ast.Name, ast.Attribute)):
@@ -278,6 +281,20 @@ def _tries(command: Command) -> bool:
     return False
 
 
+_READ_SECRETLY = re.compile(r"\bread\s+(?:-\w+\s+)*-\w*s\w*\s*(?:-\w+\s+)*(?:[\"'][^\"'\n]{0,80}[\"']\s+)?(\w+)")
+
+
+def _in_the_clear(script: Script, command: Command) -> bool:
+    """Whether what was typed unseen (`read -s`) is written to a file as it is."""
+    if not any(
+        ">" in operator and target not in ("/dev/null", "/dev/stderr", "2") for operator, target in command.redirects
+    ):
+        return False
+    line = _line(script, command.line)
+    typed = _READ_SECRETLY.findall(script.code[:20_000])
+    return any(re.search(rf"\$\{{?{re.escape(name)}\b", line) for name in typed)
+
+
 def _feeds_text(command: Command) -> bool:
     return command.before is not None and command.before.name in ("echo", "printf")
 
@@ -296,6 +313,8 @@ def shell(script: Script) -> Iterator[Finding]:
             yield WEAK.at(line, "makes a key that is too short", column)
         elif name in ("md5sum", "sha1sum", "sha256sum") and command.loops and _feeds_text(command):
             yield CRACK.at(line, "hashes words one after the other", column)
+        elif name in ("echo", "printf") and _in_the_clear(script, command):
+            yield WEAK.at(line, "keeps a password in the clear", column)
         elif command.loops and _tries(command):
             yield CRACK.at(line, "tries passwords in a loop", column)
         elif (

@@ -167,6 +167,10 @@ def _command(script: Script, command: Command) -> Iterator[Finding]:
     elif name in ("rm", "shred", "unlink"):
         if any(_is_history(word) for word in command.words):
             yield HISTORY.at(line, "throws the history of a repository away", column)
+        elif any(
+            word.rstrip("/").rsplit("/", 1)[-1] in ("test", "tests", "spec", "__tests__") for word in command.words
+        ):
+            yield TESTS.at(line, "throws tests away", column)
         elif _SELF.search(_source(script, command)) and all(HOLE in word for word in command.words):
             yield TRACES.at(line, "removes itself", column)
     elif name == "touch" and command.has("-r", "-d", "-t", "--reference", "--date"):
@@ -188,5 +192,7 @@ def _git(command: Command) -> Iterator[Finding]:
         or (what == "update-ref" and command.has("-d"))
         or (what == "push" and command.has("-f", "--force", "--mirror", "--delete"))
     )
+    if what == "rm" and any(word.rstrip("/") in ("test", "tests", "spec", "__tests__") for word in words[1:]):
+        yield TESTS.at(command.line, "throws tests away", command.column)
     if rewrites:
         yield HISTORY.at(command.line, f"git {what} throws commits away", command.column)
