@@ -180,9 +180,9 @@ class BlockRun:
                 self._files.append(change)
             elif self._host.holds(name):
                 left.append(f"{_shown(name)}: deleted in the sandbox; your own file is kept")
-        if done["tampered"]:
-            self.spoilt = "the last block had changed the supervisor's limits"
-            notes = (*notes, "the block changed the limits of the sandbox's supervisor; the sandbox was thrown away")
+        if done["spoilt"]:
+            self.spoilt = done["spoilt"]
+            notes = (*notes, f"{self.spoilt}; the sandbox was thrown away")
         return ExecutionResult(
             exit_code=done["exit_code"],
             output=self._output.text(),

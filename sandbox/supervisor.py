@@ -91,6 +91,8 @@ class Supervisor:
 
     def _put(self, fields: dict[str, Any], data: bytes) -> None:
         name = fields["path"]
+        if fields["first"]:
+            self._refused = [entry for entry in self._refused if entry[0] != name]
         if any(name == refused for refused, _ in self._refused):
             return
         try:
@@ -124,7 +126,12 @@ class Supervisor:
         watch.send_tail()
         if not fields["named"] and not name.startswith("/"):
             self._workspace.remove(name)
-        told = FilesOut(self._link, self._workspace, self._config).send(left)
+        spoilt = self._spoilt()
+        try:
+            told = FilesOut(self._link, self._workspace, self._config).send(left)
+        except files.TooManyNamesError:
+            told = {"gone": [], "left": [], "left_more": 0}
+            spoilt = "the names of the files in the workspace take too much room to keep track of"
         self._link.send(
             frames.DONE,
             {
@@ -137,9 +144,17 @@ class Supervisor:
                 "dropped": cap.dropped,
                 "duration_s": duration,
                 "notes": notes,
-                "tampered": posture.own_state() != self._state,
+                "spoilt": spoilt,
             },
         )
+
+    def _spoilt(self) -> str:
+        """Why this container cannot be trusted any more; empty where it can."""
+        if posture.own_state() != self._state:
+            return "the block changed the limits of the sandbox's supervisor"
+        if self._kernel is not None and self._kernel.woke:
+            return "the kernel ran on, or was ended, while another block ran, whose result may be forged"
+        return ""
 
     def _place(self, fields: dict[str, Any], code: bytes, notes: list[str]) -> str:
         """Write the block's code; returns the name of the file, in the workspace or, where that is full, in /tmp."""
@@ -162,15 +177,18 @@ class Supervisor:
             else:
                 notes.append("the workspace is full: the block ran outside it, delete files to make room")
         name = "/tmp/" + os.path.basename(name)
-        with open(name, "wb") as file:
-            file.write(code)
+        try:
+            with open(name, "wb") as file:
+                file.write(code)
+        except OSError as error:
+            notes.append(f"{name} could not be written: {error.strerror}")
         return name
 
     def _stages(self, fields: dict[str, Any], name: str, watch: Watch, notes: list[str]) -> Ended:
         """Compile the block where that is to be done, and run it."""
         is_python = fields["language"] == "python"
         if self._kernel is not None and not is_python:
-            self._kernel.pause()
+            self._kernel.pause(notes, watch.drain)
         words = {"{file}": name, "{build}": _BUILD}
         warm = self._ready.take_warm(name if is_python else "")
         if self._kernel is not None and is_python:

@@ -114,6 +114,11 @@ class WorkDir:
 
     def receive(self, name: str, data: bytes, first: bool, last: bool) -> FileChange | None:
         """Take a piece of a file; the change when it is complete. Raises `OSError`, of one file alone."""
+        if not name.isprintable() or "\\" in name:
+            raise OSError(errno.EINVAL, "a name that another system could misread")
+        return self._take(name, data, first, last)
+
+    def _take(self, name: str, data: bytes, first: bool, last: bool) -> FileChange | None:
         try:
             if first:
                 self._incoming[name] = self._begin(name)
@@ -223,10 +228,10 @@ class WorkDir:
                 elif status.st_size > self._limits.size_bytes:
                     left.append(f"{name}: over the limit of {self._limits.size_bytes >> 20} MiB for all files")
                 elif not self._is_same(status, name):
-                    self.receive(name, b"", first=True, last=False)
+                    self._take(name, b"", first=True, last=False)
                     while data := file.read(1 << 20):
-                        self.receive(name, data, first=False, last=False)
-                    self.receive(name, b"", first=False, last=True)
+                        self._take(name, data, first=False, last=False)
+                    self._take(name, b"", first=False, last=True)
                     # It is the user's, and it is not inside yet.
                     self._ours.discard(name)
                     self._inside.pop(name, None)

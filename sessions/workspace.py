@@ -125,6 +125,10 @@ class Workspace:
     def _keep(self, path: str, status: os.stat_result, room: int) -> StoredFile | None:
         """Read one file into the store. None where it is gone, or cannot be read."""
         mode = stat.S_IMODE(status.st_mode)
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            return None
         if status.st_size > min(self._file_bytes, room):
             reason = f"larger than the {min(self._file_bytes, room):,} bytes that are kept"
             return StoredFile(path=path, size=status.st_size, sha256="", mode=mode, omitted=reason)
@@ -132,8 +136,7 @@ class Workspace:
             descriptor = os.open(self._work_dir / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(descriptor, "rb") as file:
                 data = file.read(self._file_bytes + 1)
-            path.encode()
-        except (OSError, UnicodeEncodeError):
+        except OSError:
             return None
         if len(data) > self._file_bytes:
             return StoredFile(path=path, size=len(data), sha256="", mode=mode, omitted="it grew while it was read")

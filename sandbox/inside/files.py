@@ -16,11 +16,17 @@ from sandbox.inside.lean import suppress
 
 MAX_DEPTH = 32
 """Directories below the workspace; deeper ones are named and left behind."""
+NAMES_BYTES = 8 << 20
+"""Size of all names in the workspace that are kept track of."""
 GONE_BYTES = 2 << 20
 """Size of the names of deleted files that are told after one block, as JSON."""
 
 Signature = tuple[int, int, int, int]
 """Inode, size, and the times of the last change to content and to inode, in nanoseconds."""
+
+
+class TooManyNamesError(Exception):
+    """The names in the workspace would fill the supervisor's memory."""
 
 
 class Workspace:
@@ -60,6 +66,7 @@ class Workspace:
         """Remove a file that is gone on the host, or that was ours for one block; nothing where it is not there."""
         self._known.pop(name, None)
         with suppress(OSError):
+            make_plain(self._root)
             folder = self._folder(name)
             try:
                 remove_entry(name.rpartition("/")[2], folder)
@@ -83,7 +90,7 @@ class Workspace:
         for part in name.split("/")[:-1]:
             try:
                 try:
-                    below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+                    below = _open_folder(part, descriptor)
                 except OSError as error:
                     if error.errno in (errno.ELOOP, errno.ENOTDIR):
                         os.unlink(part, dir_fd=descriptor)
@@ -100,12 +107,16 @@ class Workspace:
         """New and changed files with their sizes, and the names of those that are gone; then all of it is known.
 
         Where more are gone than a frame can tell, the rest comes the next time. What cannot leave is added to `left`
-        with the reason, once.
+        with the reason, once. Raises `TooManyNamesError`.
         """
-        os.chmod(self._root, 0o755)
+        make_plain(self._root)
         seen: dict[str, Signature] = {}
         changed: list[tuple[str, int]] = []
+        room = NAMES_BYTES
         for name, status, reason in _walk(self._root):
+            room -= len(name)
+            if room < 0:
+                raise TooManyNamesError
             seen[name] = signature = _signature(status)
             if self._known.get(name) == signature:
                 continue
@@ -157,8 +168,9 @@ def _walk(root: int) -> Iterator[tuple[str, os.stat_result, str]]:
             for entry in listed:
                 name = "/".join([*parts, entry.name])
                 status = entry.stat(follow_symlinks=False)
-                if not stat.S_ISDIR(status.st_mode) or entry.name.startswith("."):
-                    yield name, status, _reason(entry.name, status)
+                reason = _reason(entry.name, status)
+                if not stat.S_ISDIR(status.st_mode) or reason:
+                    yield name, status, reason
                 elif len(parts) >= MAX_DEPTH:
                     yield name, status, f"more than {MAX_DEPTH} directories deep"
                 else:
@@ -170,16 +182,20 @@ def _walk(root: int) -> Iterator[tuple[str, os.stat_result, str]]:
 def _open_folder(name: str, folder: int) -> int:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     try:
-        return os.open(name, flags, dir_fd=folder)
+        descriptor = os.open(name, flags, dir_fd=folder)
     except PermissionError:
         os.chmod(name, 0o755, dir_fd=folder)
-        return os.open(name, flags, dir_fd=folder)
+        descriptor = os.open(name, flags, dir_fd=folder)
+    # One that may be read and not searched opens all the same.
+    if os.fstat(descriptor).st_mode & 0o700 != 0o700:
+        os.chmod(descriptor, 0o755)
+    return descriptor
 
 
 def _reason(base: str, status: os.stat_result) -> str:
     if base.startswith("."):
         return "hidden"
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
     if not base.isprintable() or "\\" in base:
         return "the name has characters that another system could misread"
@@ -215,6 +231,13 @@ def remove_entry(name: str, folder: int) -> None:
         finally:
             os.close(below)
         os.rmdir(name, dir_fd=folder)
+
+
+def make_plain(folder: int) -> None:
+    """Take from a directory what a block may have put on it: modes, attributes, a list of rights for new files."""
+    os.chmod(folder, 0o755)
+    for name in os.listxattr(folder):
+        os.removexattr(folder, name)
 
 
 def empty(folder: int) -> None:

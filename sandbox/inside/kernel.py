@@ -15,6 +15,7 @@ INTERRUPTS_S = {"timeout": (0.5, 0.5), "cancel": (0.25, 0.2)}
 _TOKEN_BYTES = 16
 _SETTLE_S = 1.0
 _ROUNDS = 3
+_ACTIVITY = (b"State:", b"voluntary_ctxt_switches:", b"nonvoluntary_ctxt_switches:")
 _DEAD = "ZX"
 _STOPPED = "Tt"
 
@@ -34,6 +35,8 @@ class Kernel:
         self._env = dict(world.env)
         self._used = False
         self._token = b""
+        self._frozen: dict[str, list[bytes]] = {}
+        """What its threads had done when they were frozen; empty while it may run."""
 
     def fileno(self) -> int:
         """Descriptor that can be read when it is ready or has ended."""
@@ -48,8 +51,13 @@ class Kernel:
         """Whether it is there to be asked."""
         with suppress(OSError):
             state, parent = _look(self.child.pid)
-            return state not in _DEAD and parent == 1 and self._peek() != b""
+            # One that a block has put under the supervisor as its tracer would stop at each signal, for good.
+            return state not in _DEAD and parent == 1 and not self._is_traced() and self._peek() != b""
         return False
+
+    def _is_traced(self) -> bool:
+        with open(f"/proc/{self.child.pid}/status", "rb") as file:
+            return any(line.startswith(b"TracerPid:") and line.split()[1] != b"0" for line in file)
 
     def _peek(self) -> bytes | None:
         try:
@@ -88,7 +96,21 @@ class Kernel:
 
     def thaw(self) -> None:
         """Let it go on."""
+        self._frozen = {}
         self._signal(signal.SIGCONT)
+
+    def woke(self) -> bool:
+        """Whether anything in it has run since it was frozen: a block can arrange for a SIGCONT beforehand."""
+        return bool(self._frozen) and self._activity() != self._frozen
+
+    def _activity(self) -> dict[str, list[bytes]]:
+        """For each of its threads what changes when it runs: its state, and how often it was switched to and from."""
+        found = {}
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{self.child.pid}/task"):
+                with open(f"/proc/{self.child.pid}/task/{name}/status", "rb") as file:
+                    found[name] = [line for line in file if line.startswith(_ACTIVITY)]
+        return found
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError):
@@ -113,6 +135,7 @@ class Kernel:
             if not self._freeze(ended):
                 return ended, False
             if not any(parent == self.child.pid for _, parent in _processes().values()):
+                self._frozen = self._settled()
                 return ended, True
             # The dead children of the kernel count as processes until it lets go of them.
             if not self._reap():
@@ -134,6 +157,13 @@ class Kernel:
             time.sleep(0.0005)
         return False
 
+    def _settled(self) -> dict[str, list[bytes]]:
+        # A thread counts as stopped a moment before it has been switched from.
+        before = self._activity()
+        while (now := self._activity()) != before:
+            before = now
+        return now
+
     def _is_frozen(self) -> bool:
         try:
             tasks = [_look(self.child.pid, int(name)) for name in os.listdir(f"/proc/{self.child.pid}/task")]
@@ -142,10 +172,12 @@ class Kernel:
         return all(state in _STOPPED + _DEAD for state, _ in tasks)
 
     def _reap(self) -> bool:
-        self.ask()
         poller = select.poll()
         poller.register(self._ours, select.POLLIN)
-        return bool(poller.poll(_SETTLE_S * 1000)) and self._ours.recv(1) == b"\0" and self.confirms()
+        with suppress(OSError):  # it is gone, or a block has shut the socket
+            self.ask()
+            return bool(poller.poll(_SETTLE_S * 1000)) and self._ours.recv(1) == b"\0" and self.confirms()
+        return False
 
     def kill(self) -> dict[int, int]:
         """End it and every other process. Returns wait statuses."""

@@ -30,6 +30,8 @@ class KernelBlocks:
         self._make = make
         self._start_timeout_s = start_timeout_s
         self._kernel: Kernel | None = None
+        self.woke = False
+        """A thread of the kernel has run in the last block although it was frozen."""
 
     def prepare(self) -> Kernel:
         """Start a kernel where there is none, and let it make itself ready."""
@@ -38,10 +40,20 @@ class KernelBlocks:
         self._kernel.idle()
         return self._kernel
 
-    def pause(self) -> None:
+    def pause(self, notes: list[str], drain: Drain) -> None:
         """Stop the kernel for a block of another language: its imports would take what is the block's."""
+        self._end_sleepwalker(notes, drain)
         if self._kernel is not None:
             self._kernel.pause()
+
+    def _end_sleepwalker(self, notes: list[str], drain: Drain) -> None:
+        """End a kernel that has not slept since the last block."""
+        self.woke = False
+        if self._kernel is not None and self._kernel.woke():
+            self._lose(drain)
+            notes.append(
+                "the kernel was restarted, its variables are gone: its threads had run on while it was stopped"
+            )
 
     def run(
         self, name: str, run: int, timeout_s: float, notes: list[str], watch: Watch, drain: Drain
@@ -50,10 +62,14 @@ class KernelBlocks:
 
         Nothing of the block runs any more then. Raises `KernelFailedError`.
         """
+        self._end_sleepwalker(notes, drain)
         if self._kernel is not None and not self._kernel.alive():
             self._lose(drain)
             notes.append("the kernel was killed before this block, which got a fresh one: earlier variables are gone")
-        kernel = self.prepare()
+        try:
+            kernel = self.prepare()
+        except OSError as error:
+            raise KernelFailedError(f"the IPython kernel could not be started: {error.strerror}") from error
         if not kernel.ready and not self._await_start(kernel, run, watch, drain):
             return 0, "cancel"
         deadline = time.monotonic() + timeout_s
@@ -104,6 +120,9 @@ class KernelBlocks:
     def sweep(self) -> dict[int, int]:
         """Kill every process but the kernel, which stays frozen. Returns wait statuses."""
         if self._kernel is None:
+            return process.sweep()
+        if self._kernel.woke():
+            self.woke = True
             return process.sweep()
         ended, there = self._kernel.sweep()
         if not there:

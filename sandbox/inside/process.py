@@ -98,7 +98,8 @@ class World:
         """Path of a command, looked for once. Raises `FileNotFoundError`."""
         path = self.env["PATH"]
         if (path, command) not in self._found:
-            for folder in path.split(":"):
+            # Not in a relative one: it would be looked for in the workspace.
+            for folder in (part for part in path.split(":") if part.startswith("/")):
                 file = os.path.join(folder, command)
                 if os.path.isfile(file) and os.access(file, os.X_OK):
                     self._found[path, command] = file

@@ -6,7 +6,9 @@ import select
 from typing import Any
 
 from sandbox.inside import frames, process
+from sandbox.inside.kernel import Kernel
 from sandbox.inside.kernel_blocks import KernelBlocks
+from sandbox.inside.lean import suppress
 from sandbox.inside.link import Link
 from sandbox.inside.warm import IDLE_S, Warm
 
@@ -26,7 +28,9 @@ class Ready:
         """Make ready what the next block starts with, until the host sends something."""
         poller = select.poll()
         poller.register(self._link, select.POLLIN)
-        waking = self._prepare(poller) if kernel is None else kernel.prepare()
+        waking: Warm | Kernel | None = None
+        with suppress(OSError):  # of a kernel that cannot be started, which is told when it is needed
+            waking = self._prepare(poller) if kernel is None else kernel.prepare()
         if waking is not None and not waking.ready:
             poller.register(waking, select.POLLIN)
         while not any(descriptor == self._link.fileno() for descriptor, _ in poller.poll()):
@@ -38,7 +42,10 @@ class Ready:
     def _prepare(self, poller: select.poll) -> Warm | None:
         if self._modules and self._warm is None and not poller.poll(self._warm_delay_s * 1000):
             self._warm_delay_s = IDLE_S
-            self._warm = Warm(self._source, self._modules, self._world)
+            try:
+                self._warm = Warm(self._source, self._modules, self._world)
+            except OSError:  # a fresh process will say why
+                self._modules = []
         return self._warm
 
     def end(self) -> None:
@@ -51,6 +58,7 @@ class Ready:
         if warm is None:
             return None
         if name and warm.ready:
-            return warm.become(name)
+            with suppress(OSError):  # it was killed, for want of memory perhaps
+                return warm.become(name)
         warm.kill()
         return None

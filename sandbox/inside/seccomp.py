@@ -30,6 +30,8 @@ _REFUSED: dict[str, tuple[int, int, tuple[tuple[int, int], ...]]] = {
     "sched_setscheduler": (144, 119, ((0, _SUPERVISOR),)),
     "sched_setaffinity": (203, 122, ((0, _SUPERVISOR),)),
     "sched_setattr": (314, 274, ((0, _SUPERVISOR),)),
+    # Its worker threads would be the kernel's, and its requests pass by the rest of this list.
+    "io_uring_setup": (425, 425, ()),
     "ptrace": (101, 117, ((1, _SUPERVISOR),)),
     "process_vm_readv": (310, 270, ((0, _SUPERVISOR),)),
     "process_vm_writev": (311, 271, ((0, _SUPERVISOR),)),

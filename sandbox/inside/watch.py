@@ -67,7 +67,9 @@ class Watch:
                     if child.pid in ended:
                         return ended[child.pid], ""
                 elif descriptor == child.end:
-                    code = os.read(descriptor, 1)
+                    code = b""
+                    with suppress(OSError):  # a socket of a process that was killed
+                        code = os.read(descriptor, 1)
                     if code:
                         return code[0] << 8, "told"
                     poller.unregister(descriptor)

@@ -16,9 +16,13 @@ def directories(paths: list[str], skeleton: str) -> None:
     Raises `OSError` where something cannot be removed.
     """
     for path in paths:
+        # It is a mount and no link; a block may have shut it.
+        os.chmod(path, 0o755)
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
+            files.make_plain(folder)
             files.empty(folder)
+            os.utime(folder)
         finally:
             os.close(folder)
     if skeleton and os.path.isdir(skeleton):

@@ -23,7 +23,7 @@ MANY_LINKS = """
 import os
 os.chdir(b'/workspace')
 for _ in range(6):
-    part = b'\\xff' * 255
+    part = b'd' * 255
     os.mkdir(part)
     os.chdir(part)
 for number in range(1300):

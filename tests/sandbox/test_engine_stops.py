@@ -43,7 +43,9 @@ class Engine:
     async def start(self) -> None:
         place = self._directory
         self._process = await asyncio.create_subprocess_exec(
-            "dockerd", f"--data-root={place}/data", f"--exec-root={place}/exec", f"--pidfile={place}/pid",
+            # In a network of its own: without a bridge it would take that of the machine's engine away.
+            "unshare", "--net", "dockerd",
+            f"--data-root={place}/data", f"--exec-root={place}/exec", f"--pidfile={place}/pid",
             f"--host={self.host}", "--bridge=none", "--iptables=false", "--ip-forward=false",
             stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip

@@ -189,7 +189,7 @@ async def test_children_that_were_left_do_not_count_for_ever(marked: DockerExecu
 async def test_a_fork_bomb(marked: DockerExecutor) -> None:
     result = await run(marked, "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass")
     assert result.timed_out
-    assert result.duration_s < 5
+    assert result.duration_s < 15
     await boxes.check_clean(marked)
 
 
@@ -291,12 +291,13 @@ async def test_a_block_cannot_tell_its_own_end(marked: DockerExecutor) -> None:
 
 async def test_another_block_kills_the_kernel(marked: DockerExecutor) -> None:
     kill = "for p in /proc/[0-9]*; do n=${p#/proc/}; [ $n = 1 ] || [ $n = $$ ] || kill -9 $n; done; echo done"
-    assert (await run(marked, kill, "bash")).output.endswith("done\n")
+    killed = await run(marked, kill, "bash")
+    assert killed.output.endswith("done\n")
+    # Nobody can tell whether the kernel was killed or had first done something to the block.
+    assert [note for note in killed.notes if "may be forged" in note] != []
     result = await run(marked, "print('kept' in globals())")
     assert result.output == "False\n"
-    assert result.notes == (
-        "the kernel was killed before this block, which got a fresh one: earlier variables are gone",
-    )
+    assert [note for note in result.notes if "the kernel's variables are gone" in note] != []
 
 
 async def test_what_is_temporary_is_wiped_and_what_is_in_the_workspace_stays(marked: DockerExecutor) -> None:
