@@ -22,6 +22,7 @@ from interfaces.terminal.prompt import Input, InterruptedInput, make_input
 from interfaces.terminal.questions import Asker
 from interfaces.terminal.retries import code_change
 from interfaces.terminal.screen import Screen
+from interfaces.terminal.summary import error_line
 from interfaces.terminal.talker import Assemble, Talker
 from interfaces.terminal.work import STOP_S, Do, Work
 from sessions.events import EXIT_STATUS, ReviewEvent, StopEvent, TaskEvent
@@ -148,9 +149,20 @@ class Chat:
         if not ends_task(name):
             await self._command(name, argument)
             return
+        if name == "retry" and argument and not self._can_answer(argument):
+            return
         self._next = (name, argument)
         self._talker.cancel()
         await asyncio.sleep(STOP_S)  # the question is cancelled meanwhile
+
+    def _can_answer(self, model: str) -> bool:
+        """Whether there is such a model; what is wrong with it is shown."""
+        try:
+            self._talker.lend_model(model)()
+        except RoundtableError as error:
+            self.show(error_line(error.message, error.hint))
+            return False
+        return True
 
     async def _read(self, hint: str) -> str:
         """Read what is typed at the prompt. Being told to leave is the end of the input."""

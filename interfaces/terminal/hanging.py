@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console, ConsoleOptions, OverflowMethod, RenderResult
+import re
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from interfaces.terminal.outlet import TAB_SIZE
@@ -19,15 +22,32 @@ class Hanging:
     ) -> None:
         self._mark = Text(mark) if isinstance(mark, str) else mark
         self._text = text
-        self._overflow: OverflowMethod = "ignore" if whole_words else "fold"
+        self._whole_words = whole_words
         self._rest = Text(rest) if isinstance(rest, str) else rest or Text(" " * self._mark.cell_len)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(options.max_width - self._mark.cell_len, 1)
-        lines = self._text.wrap(console, width, overflow=self._overflow, tab_size=TAB_SIZE)
+        whole = self._whole_words
+        lines = _between_words(self._text, width) if whole else self._text.wrap(console, width, tab_size=TAB_SIZE)
         for number, line in enumerate(lines or [Text()]):
             line.rstrip()
-            yield Text.assemble(self._rest if number else self._mark, line, overflow=self._overflow)
+            line = Text.assemble(self._rest if number else self._mark, line)
+            if whole:
+                yield from console.render(line, options.update(no_wrap=True, overflow="ignore"))
+            else:
+                yield line
+
+
+def _between_words(text: Text, width: int) -> list[Text]:
+    """The text in lines of so many columns, each with at least one word, however long that is."""
+    breaks: list[int] = []
+    column = 0
+    for word in re.finditer(r"\S+\s*", text.plain):
+        if column and column + cell_len(word[0].rstrip()) > width:
+            breaks.append(word.start())
+            column = 0
+        column += cell_len(word[0])
+    return list(text.divide(breaks))
 
 
 class Verbatim:

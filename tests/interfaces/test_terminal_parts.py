@@ -21,6 +21,7 @@ from interfaces.terminal.pictures import Pictures, protocol
 from interfaces.terminal.plain import counted, one_line, seconds, size
 from interfaces.terminal.prompt import Lines
 from interfaces.terminal.status import Status
+from interfaces.terminal.summary import error_line
 from sessions.progress import Step
 from utils.errors import ConfigurationError, EndOfInputError
 
@@ -292,3 +293,13 @@ def test_the_status_tells_the_latest_step_and_its_seconds(monkeypatch: pytest.Mo
     assert status.toolbar() == "building the sandbox image 3 of 7 2.5 s"
     status.end(Step("program", "building image", "ended"))
     assert status.toolbar() == ""
+
+
+def test_an_error_breaks_between_words_and_never_in_a_path() -> None:
+    path = "/a/path/that/is/longer/than/the/screen/is/wide.yaml"
+    file = StringIO()
+    make_console(file, width=30).print(
+        error_line(f"It stands in {path}", "Do one, two, three, four, five."), crop=False
+    )
+    lines = file.getvalue().splitlines()
+    assert lines == ["✘ It stands in", f"  {path}.", "  Do one, two, three, four,", "  five."]
