@@ -32,14 +32,14 @@ THEME = TerminalTheme(
         *((120, 190, 250), (214, 140, 235), (110, 200, 210), (235, 238, 242)),
     ],
 )
-FETCH = """I need the rates, so I fetch them, and then I average them.
+FETCH = """I look up where the rates are, and then I average them.
 
 ```python
 import csv
 import io
-import subprocess
+import os
 
-subprocess.run(["pip", "install", "cowsay"], check=True)
+print(os.environ)
 rows = list(csv.DictReader(io.StringIO("rate\\n1.5\\n2.5\\n")))
 print(sum(float(row["rate"]) for row in rows) / len(rows))
 ```
