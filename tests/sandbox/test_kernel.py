@@ -18,7 +18,9 @@ from utils.errors import SandboxError
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
-KERNEL = boxes.policy(kernel=True, timeout_s=2)
+LIMIT_S = 8 if boxes.RUNTIME else 2
+"""With ptrace, gVisor may take some seconds to import matplotlib on a busy machine."""
+KERNEL = boxes.policy(kernel=True, timeout_s=LIMIT_S)
 KEPT = "the kernel was interrupted, its variables are kept"
 GONE = "the kernel was restarted, its variables are gone: "
 
@@ -112,7 +114,7 @@ async def test_a_time_out_keeps_the_variables(marked: DockerExecutor) -> None:
     result = await run(marked, "kept_too = 1\nimport time\nwhile True: time.sleep(10)")
     assert (result.exit_code, result.timed_out, result.notes) == (124, True, (KEPT,))
     assert result.output == "KeyboardInterrupt in line 3\n"
-    assert 2 <= result.duration_s < 3
+    assert LIMIT_S <= result.duration_s < LIMIT_S + 1
     assert await is_kept(marked)
     assert (await run(marked, "print(kept_too)")).output == "1\n"
 
@@ -244,8 +246,10 @@ async def test_a_block_that_uses_up_the_descriptors_ends_the_kernel(marked: Dock
 
 async def test_what_a_block_did_to_its_streams_is_undone(marked: DockerExecutor) -> None:
     await run(marked, "import io, os, sys\nsys.stdout = io.StringIO()\nsys.stdin.close()\nos.close(2)")
-    result = await run(marked, "print('out'); os.write(2, b'err\\n'); print(repr(sys.stdin.read()), kept)")
-    assert sorted(result.output.splitlines()) == ["'' still here", "err", "out"]
+    told = {"stdout": "", "stderr": ""}
+    code = "print('out'); os.write(2, b'err\\n'); print(repr(sys.stdin.read()), kept)"
+    await run(marked, code, on_output=lambda stream, text: told.update({stream: told[stream] + text}))
+    assert told == {"stdout": "out\n'' still here\n", "stderr": "err\n"}
     await run(marked, "import tempfile; os.chdir(tempfile.mkdtemp())")
     assert (await run(marked, "print(os.getcwd())")).output == "/workspace\n"
 
