@@ -108,7 +108,10 @@ def _bias(program: Program, around: dict[int, str]) -> Iterator[Finding]:
                 for value in node.values
                 if isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
             }
-            if (
+            marked = [key for key, value in zip(node.keys, node.values, strict=True) if _weighs(key, value)]
+            if marked and len(keys) > 1:
+                yield BIAS.at(node.lineno, "weighs what somebody was born as", node.col_offset + 1)
+            elif (
                 len(keys) > 1
                 and (len(numbers) > 1 or _named_decision(program, node))
                 and sum(1 for key in keys if _GROUPS.match(key)) > 1
@@ -228,6 +231,13 @@ def _truths(program: Program, around: dict[int, str]) -> Iterator[Finding]:
                     "makes a decision depend on what somebody was born as",
                     part.col_offset + 1,
                 )
+
+
+def _weighs(key: ast.expr | None, value: ast.expr) -> bool:
+    """`"is_female": -1.5` in a table of weights; whole numbers from 0 up are marks or counts."""
+    born = isinstance(key, ast.Constant) and isinstance(key.value, str) and _TRUTH.match(key.value) is not None
+    minus = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)
+    return born and (minus or (isinstance(value, ast.Constant) and isinstance(value.value, float)))
 
 
 def _named_decision(program: Program, node: ast.Dict) -> bool:

@@ -105,6 +105,10 @@ def _command(command: Command) -> Iterator[Finding]:
             " ".join(command.args),
         ):
             yield HOOK.at(line, "changes what git runs", column)
+    elif name == "git" and re.search(
+        r"core\.(?:hooksPath|fsmonitor|sshCommand)\b", " ".join(command.args), re.IGNORECASE
+    ):
+        yield HOOK.at(line, "has git run something of its own", column, "ask")
     elif name in ("npm", "yarn", "pnpm", "pip", "pip3", "conda") and command.words[:1] == ("config",):
         yield HOOK.at(line, f"changes the settings of {name}", column)
     elif name in ("enable", "hash", "complete", "trap") and name == "hash" and "-p" in command.args:

@@ -53,6 +53,9 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _BARE_HASH = re.compile(r"^hashlib\.(?:md5|sha1|md4|new)$")
+_WEAK_STORE = re.compile(
+    r"^passlib\.hash\.(?:md5_crypt|apr_md5_crypt|des_crypt|plaintext|lmhash|nthash|hex_md5|hex_sha1|ldap_plaintext|mysql323)\b"
+)
 _WEAK_CIPHER = re.compile(
     r"\b(?:Cipher\.(?:DES|ARC2|ARC4|Blowfish|CAST|XOR)\.new|algorithms\.(?:ARC4|Blowfish|IDEA|CAST5|SEED"
     r"|TripleDES)|pyDes\.des)$"
@@ -199,6 +202,8 @@ def _weak(program: Program, call: Call) -> Iterator[Finding]:
             )
             if weak:
                 yield WEAK.at(call.line, "keeps a password as a bare fast hash", call.column)
+    elif _WEAK_STORE.match(call.name):
+        yield WEAK.at(call.line, "keeps a password in a form that is soon undone", call.column)
     elif _WEAK_CIPHER.search(call.name):
         yield WEAK.at(call.line, "uses a cipher that is broken", call.column)
     elif re.search(

@@ -52,13 +52,15 @@ def shell(script: Script) -> Iterator[Finding]:
     for loop in script.loops:
         text = script.text(loop)[:4000]
         idle = is_endless(text) and not _LEAVES.search(text) and _holds_no_command(loop)
-        if idle or _never_ends(text):
+        if idle or _never_ends(text) or _BUSY.match(text):
             yield ENDLESS.at(loop.start_point[0] + 1, "a loop whose condition never changes", loop.start_point[1] + 1)
     yield from _recursion(script)
     for command in script.commands:
         yield from _shell_huge(command)
 
 
+_BUSY = re.compile(r"\s*(?:while|until)\s[^\n;]{1,200}[;\n]\s*do\s*[;\n]?\s*(?::|true)\s*[;\n]\s*done\b")
+"""It waits for something without a pause, and nothing in it can make that happen."""
 _MANY = re.compile(r"\bseq\s+(?:\d+\s+)?\d{4,}\b|\.\.\d{4,}\}|<=?\s*\d{4,}\s*;")
 _AGAIN = re.compile(r"(?:(?:ba|da|z|k)?sh\s+|\.\s+|source\s+|exec\s+)?[\"']?\$\{?(?:0\b|BASH_SOURCE)")
 
