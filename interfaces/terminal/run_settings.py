@@ -82,7 +82,7 @@ def _directory(text: str) -> Path:
         if not path.is_dir():
             what = "is not a directory" if path.exists() else "does not exist"
             raise ConfigurationError(f"The work directory {path} {what}.", "Name one that does with --work-dir DIR.")
-        next(os.scandir(path), None)
+        os.scandir(path).close()
     except OSError as error:
         raise ConfigurationError(
             f"The work directory {path} cannot be read: {_reason(error)}.", "Name another with --work-dir DIR."
@@ -98,7 +98,7 @@ def _readable(text: str) -> Path:
     path = Path(text).expanduser().absolute()
     try:
         if path.is_dir():
-            next(os.scandir(path), None)
+            os.scandir(path).close()
         elif path.is_file():
             path.open("rb").close()
         else:
