@@ -53,7 +53,10 @@ def refills(loop: ast.While) -> bool:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             if ast.unparse(node.func.value) == emptied:
-                taken += node.func.attr in ("get", "get_nowait", "pop", "popleft", "clear", "remove")
+                takes = node.func.attr in ("get", "get_nowait", "pop", "popleft", "clear", "remove")
+                if takes and not certain:
+                    return False  # when that happens cannot be told
+                taken += takes
                 put += certain and node.func.attr in ("put", "put_nowait", "append", "appendleft")
     leaves = any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in ast.walk(loop))
     return put > 0 and put >= taken and not leaves

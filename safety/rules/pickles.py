@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from safety.python_program import Call, Program
-from safety.python_values import HOLE, Ref
+from safety.python_values import Ref
 from safety.rules.obfuscation import decoded
 from safety.rules.rule import Rule
 from safety.verdicts import Finding
@@ -49,6 +49,7 @@ _UNSAFE_LOADS = re.compile(
     r"^(?:jsonpickle\.(?:decode|loads|unpickler\.)|yaml\.(?:unsafe_load|unsafe_load_all|full_load"
     r"|UnsafeLoader)|dill\.loads?|cloudpickle\.loads?|shelve\.Unpickler|klepto|sqlalchemy\.ext\.serializer|jsonpickle)"
 )
+_NAMED = re.compile(r"^(?:sys\.argv|input\(\)|argparse\.|flask\.request|cgi\.)")
 _DANGEROUS = re.compile(
     r"^(?:os\.|subprocess\.|eval$|exec$|shutil\.|socket\.|pty\.|builtins\.|__import__|compile$|importlib\."
     r"|open$|commands\.)"
@@ -73,7 +74,9 @@ def _loads(program: Program, call: Call, pickles: bool) -> Iterator[Finding]:
         yield UNPICKLE.at(call.line, "makes any object that the data asks for", call.column)
     elif name == "numpy.load" and any(value is True for value in call.keywords.get("allow_pickle", ())):
         yield UNPICKLE.at(call.line, "loads arrays with pickled objects", call.column)
-    elif name == "shelve.open" and any(HOLE in text for text in program.texts(call.argument(0, "filename"))):
+    elif name == "shelve.open" and any(
+        isinstance(value, Ref) and _NAMED.match(value.name) for value in call.argument(0, "filename")
+    ):
         yield UNPICKLE.at(call.line, "opens a shelf, which is pickles, that somebody else names", call.column)
     elif name == "torch.load" and any(value is False for value in call.keywords.get("weights_only", ())):
         yield UNPICKLE.at(call.line, "loads a model with any objects in it", call.column)
