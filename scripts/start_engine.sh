@@ -28,11 +28,13 @@ for file in /run/docker-ssd.pid /run/docker.pid; do
     fi
 done
 
-# Two engines on one machine take each other's bridge away.
-if grep -qsx dockerd /proc/[0-9]*/comm; then
-    echo "a dockerd runs already, but does not answer: see what it says, or end it" >&2
-    exit 1
-fi
+# Two engines on one machine take each other's bridge away. One that has ended, and waits to be reaped, has no command.
+for comm in $(grep -lsx dockerd /proc/[0-9]*/comm); do
+    if [ -n "$(tr -d '\0' 2> /dev/null < "${comm%comm}cmdline")" ]; then
+        echo "a dockerd runs already, but does not answer: see what it says, or end it" >&2
+        exit 1
+    fi
+done
 
 # Where no init system runs, nobody may have mounted the control groups, which every container needs.
 mount_cgroups() {
