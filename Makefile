@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv/bin/python
 # Half of the tests wait for a container or a terminal most of the time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# A worker that is done takes over tests from the others.
+PYTEST := $(VENV) -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help run test test-slow test-full test-runsc lint bench soak fuzz image image-full setup environment lock clean stop-engine
 
@@ -24,15 +26,15 @@ run: setup
 	@if [ -t 0 ]; then $(VENV) main.py; else $(VENV) main.py --demo; fi
 
 test: setup
-	$(VENV) -m pytest -n $(WORKERS) -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: setup
-	$(VENV) -m pytest -n $(WORKERS) -m slow
+	$(PYTEST) -m slow
 
 # Where the engine has gVisor as `runsc`, with --network=none and --platform=ptrace or systrap. What gVisor lacks is skipped,
 # each with its reason; tests/sandbox/test_network.py is for an engine's network alone.
 test-runsc: setup
-	ROUNDTABLE_TEST_RUNTIME=runsc $(VENV) -m pytest -n $(WORKERS) tests/sandbox/test_cases_*.py tests/sandbox/test_gvisor.py \
+	ROUNDTABLE_TEST_RUNTIME=runsc $(PYTEST) tests/sandbox/test_cases_*.py tests/sandbox/test_gvisor.py \
 		tests/sandbox/test_bounds.py tests/sandbox/test_ends.py tests/sandbox/test_warm.py tests/sandbox/test_kernel.py \
 		tests/sandbox/test_packages.py tests/sandbox/test_supervisor.py tests/sandbox/test_as_a_library.py tests/contracts
 

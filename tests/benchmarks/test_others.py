@@ -35,6 +35,7 @@ def containers(theirs: PeerProcess) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.slow
 def test_a_peer_is_installed_once_and_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     peer, cache = Peer("a stand-in", "llm-sandbox", (str(stand_ins.wheel(tmp_path)),)), tmp_path / "cache"
     python = python_of(peer, cache)
@@ -49,6 +50,7 @@ def test_a_peer_is_installed_once_and_apart(tmp_path: Path, monkeypatch: pytest.
     assert python_of(peer, cache) == python
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_installed_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     missing = Peer("nobody's executor", "llm-sandbox", (str(tmp_path / "nowhere-1.0-py3-none-any.whl"),))
     with pytest.raises(NoPeerError, match=r"nobody's executor could not be installed: .*nowhere"):

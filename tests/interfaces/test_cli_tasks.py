@@ -85,6 +85,7 @@ def test_the_demo_needs_no_key(tmp_path: Path) -> None:
     assert list(tmp_path.glob("data/roundtable/work/*/factorials.png"))
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_files_and_a_work_directory_of_the_users(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
@@ -102,6 +103,7 @@ def test_files_and_a_work_directory_of_the_users(tmp_path: Path) -> None:
     assert (tmp_path / "work" / "c.txt").read_text() == "new\n"
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_history_through_the_command_line(tmp_path: Path) -> None:
     with ScriptedServer([CODE, ANSWER]) as server:

@@ -139,6 +139,7 @@ def test_all_ten_attacks_are_contained(tmp_path: Path) -> None:
     assert seconds
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_an_attack_that_is_not_contained_ends_with_status_1(tmp_path: Path) -> None:
     (tmp_path / "sandbox.yaml").write_text("env: [LEAKED_API_KEY]\n")

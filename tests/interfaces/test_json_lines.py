@@ -240,6 +240,7 @@ def test_a_session_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
     assert "has ended" in one_line(nothing.stderr)
 
 
+@pytest.mark.slow
 def test_a_resumed_session_keeps_its_model_and_its_work_directory(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     with ScriptedServer([ANSWER, "Again.\n\nSTOP", "Other.\n\nSTOP"]) as server:
@@ -326,6 +327,7 @@ def containers_of(pid: int) -> list[str]:
         client.close()
 
 
+@pytest.mark.slow
 def test_the_demo_is_played_for_a_program_too(tmp_path: Path) -> None:
     done = run(["--demo", "--json"], tmp_path)
     found = events(done.stdout)

@@ -72,6 +72,7 @@ def test_an_edit_is_reviewed_shown_and_asked_again(tmp_path: Path) -> None:
         assert terminal.exit_status() == 0
 
 
+@pytest.mark.slow
 def test_a_retry_by_another_model_leaves_the_session_its_own_when_interrupted(tmp_path: Path) -> None:
     slow = Reply("Never said.", delay_s=60)
     with ScriptedServer(["First.\n", slow, "Third.\n"]) as server:
@@ -123,6 +124,7 @@ def test_another_model_chosen_at_a_question_does_not_lose_the_answer(tmp_path: P
     assert " · gpt-4o (openai), other (openai) · " in shown.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_dead_endpoint_nearby_is_told_after_one_wait_that_is_shown(tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

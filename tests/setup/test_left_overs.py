@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -42,6 +43,16 @@ def make(client: docker.DockerClient) -> Iterator[Make]:
             continue
 
 
+def is_gone(client: docker.DockerClient, name: str) -> bool:
+    """Another test's program may be at its removal: then its end is waited for."""
+    deadline = time.monotonic() + 20
+    while is_there(client, name):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def is_there(client: docker.DockerClient, name: str) -> bool:
     try:
         client.containers.get(name)
@@ -66,19 +77,19 @@ def changed(field: int, value: str) -> str:
 def test_a_dead_owners_container_goes(client: docker.DockerClient, make: Make) -> None:
     name = make(dead_owner())
     remove_left_overs()
-    assert not is_there(client, name)
+    assert is_gone(client, name)
 
 
 def test_a_pid_taken_by_another_process_is_a_dead_owner(client: docker.DockerClient, make: Make) -> None:
     name = make(changed(3, str(os.getpid())))
     remove_left_overs()
-    assert not is_there(client, name)
+    assert is_gone(client, name)
 
 
 def test_a_stopped_container_of_an_earlier_boot_goes(client: docker.DockerClient, make: Make) -> None:
     name = make(changed(1, str(uuid.uuid4())))
     remove_left_overs()
-    assert not is_there(client, name)
+    assert is_gone(client, name)
 
 
 def test_what_may_belong_to_someone_stays(client: docker.DockerClient, make: Make) -> None:
@@ -102,4 +113,4 @@ def test_a_running_container_of_a_dead_owner_goes(client: docker.DockerClient, m
     labels = {OWNER_LABEL: dead_owner()}
     client.containers.run(image, ["sleep", "60"], name=name, labels=labels, detach=True, network_mode="none")
     remove_left_overs()
-    assert not is_there(client, name)
+    assert is_gone(client, name)
