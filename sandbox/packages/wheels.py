@@ -32,9 +32,20 @@ import json, sys
 from pip._vendor.packaging import markers
 # What depends on the machine is asked about the container, not about this one.
 markers.default_environment = lambda: json.loads({environment!r})
+# A wheel may say that it needs a thing at an address: that is no choice of the index, and pip would build source code.
+from pip._internal.distributions.sdist import SourceDistribution
+from pip._internal.exceptions import InstallationError
+from pip._internal.req.req_install import InstallRequirement
+def refuse(*arguments, **options):
+    raise InstallationError({refusal!r})
+def make(self, req, *arguments, **options):
+    refuse() if getattr(req, "url", None) else plain(self, req, *arguments, **options)
+plain, InstallRequirement.__init__ = InstallRequirement.__init__, make
+SourceDistribution.prepare_distribution_metadata = refuse
 from pip._internal.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
+_REFUSAL = "it needs something at an address, or source code, which is never built."
 _UNREACHABLE = re.compile(
     r"Retrying \(|NewConnectionError|ConnectTimeout|Connection (?:refused|reset)|ProxyError|SSLError|Max retries"
     r"|name resolution|Could not fetch URL|HTTP error (?:4(?!04)|5)",
@@ -110,7 +121,8 @@ async def _run_pip(request: Request, pool: Path, scratch: Path, environ: Mapping
     pins = "".join(f"{name}=={version}\n" for name, version in request.constraints.items())
     await in_thread(lambda: constraints.write_text(pins, encoding="utf-8"))
     python = await in_thread(lambda: python_with_pip(scratch))
-    command = [python, "-I", "-c", _PROGRAM.format(environment=json.dumps(target.environment)), "download", "--quiet"]
+    program = _PROGRAM.format(environment=json.dumps(target.environment), refusal=_REFUSAL)
+    command = [python, "-I", "-c", program, "download", "--quiet"]
     command += ["--disable-pip-version-check", "--no-input", "--only-binary=:all:", "--implementation=cp"]
     command += [f"--python-version={target.python}", "--retries=1", f"--find-links={pool}"]
     command += [f"--platform={name}" for name in platforms(target.machine, target.glibc_minor)]
@@ -190,6 +202,8 @@ def _names(request: Request) -> str:
 
 def _reason(request: Request, said: str) -> str:
     """Why pip failed, in words of our own: its output may hold addresses, with names and passwords in them."""
+    if _REFUSAL in said:
+        return f"{_names(request)} could not be fetched: {_REFUSAL}"
     if _UNREACHABLE.search(said):
         return f"{_names(request)} could not be fetched: the package index cannot be reached."
     if "conflicting dependencies" in said or "ResolutionImpossible" in said:

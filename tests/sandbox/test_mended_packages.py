@@ -1,0 +1,53 @@
+"""What a red team found to go through in granted packages: each of these did, before it was mended."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sandbox.packages.wheels import NotFetchedError, Request, Target, fetch
+from tests.sandbox.wheelhouse import Wheelhouse
+
+pytestmark = [pytest.mark.slow]
+
+TOML = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+TARGET = Target("3.11", "x86_64", 36)
+
+
+def _source(directory: Path, mark: Path) -> dict[str, str]:
+    """Source code that builds itself without needing anything, by place: packed, and as a directory."""
+    files = {"pyproject.toml": TOML, "backend.py": f"open({str(mark)!r}, 'w').close()\n"}
+    with tarfile.open(directory / "below-1.0.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"below-1.0/{name}")
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    (directory / "below").mkdir()
+    for name, text in files.items():
+        (directory / "below" / name).write_text(text)
+    return {"packed": (directory / "below-1.0.tar.gz").as_uri(), "directory": (directory / "below").as_uri()}
+
+
+@pytest.mark.parametrize("way", ["packed", "directory", "wheel", "git"])
+async def test_what_a_wheel_needs_at_an_address_is_neither_built_nor_fetched(way: str, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "else").mkdir()
+    mark = tmp_path / "ran"
+    places = _source(tmp_path / "else", mark)
+    places["wheel"] = Wheelhouse(tmp_path / "other").wheel("below", {"below.py": ""}).as_uri()
+    places["git"] = "git+ssh://localhost/below"
+    house = Wheelhouse(tmp_path / "house")
+    house.wheel("above", {"above.py": ""}, requires=[f"below @ {places[way]}"])
+    request = Request(("above",), TARGET, {}, 1 << 20, 60)
+    with pytest.raises(NotFetchedError, match="needs something at an address, or source code"):
+        await fetch(request, cache=tmp_path / "cache", environ=house.environ)
+    assert not mark.exists()
+
+
+async def test_an_address_that_is_not_needed_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    house = Wheelhouse(tmp_path / "house")
+    house.wheel("above", {"above.py": ""}, requires=["below @ https://localhost/below.zip ; extra == 'more'"])
+    request = Request(("above",), TARGET, {}, 1 << 20, 60)
+    assert list(await fetch(request, cache=tmp_path / "cache", environ=house.environ)) == ["above"]
