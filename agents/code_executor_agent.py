@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, cast
 
 from autogen_agentchat.agents import ApprovalRequest, ApprovalResponse
@@ -184,6 +185,10 @@ class GatedCodeExecutorAgent(StockCodeExecutorAgent):
         output.flush()
         desk.progress(Step(NAME, "running", "ended", duration_s=result.duration_s))
         desk.emit(_event(proposal.message, taken, result))
+        result = replace(result, notes=(*result.notes, *run_report.unseen_plot(block, result, sandbox.info)))
+        for note in result.notes:
+            if note not in result.output:
+                desk.emit(NoticeEvent(source=NAME, kind="sandbox", text=f"{note[:1].upper()}{note[1:]}"))
         if result.cancelled or token.is_cancelled():
             raise asyncio.CancelledError
         return result

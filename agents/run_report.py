@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from agents.run_approval import Ruling
 from safety.code_blocks import CodeBlock
 from safety.verdicts import BlockReview
-from sandbox.base import ExecutionResult
+from sandbox.base import ExecutionResult, SandboxInfo
 
 OUTPUT_CHARS = 8_000
 """Characters of a block's output that the generator reads; the middle is left out."""
+_PLOTS = re.compile(
+    r"\.show\(|\b(?:plt|pyplot|pylab)\.(?:plot|bar|barh|hist|scatter|pie|imshow|boxplot|subplots|figure)\("
+)
+_SAVES = re.compile(r"\b(?:savefig|imsave|write_image|write_html)\b")
+_PICTURES = (".png", ".jpg", ".jpeg", ".svg", ".pdf", ".gif", ".webp", ".html")
 
 
 def ran(block: CodeBlock, result: ExecutionResult, change: str) -> str:
@@ -30,6 +36,17 @@ def ran(block: CodeBlock, result: ExecutionResult, change: str) -> str:
         parts.append(f"Left behind in the sandbox: {'; '.join(result.left_behind[:10])}.")
     parts += result.notes
     return "\n".join(parts)
+
+
+def unseen_plot(block: CodeBlock, result: ExecutionResult, info: SandboxInfo) -> tuple[str, ...]:
+    """A note where a block drew with matplotlib and kept no picture: nobody sees it, and nothing else says so."""
+    if block.language != "python" or result.exit_code or info.state or info.runtime.startswith("local"):
+        return ()
+    if "matplotlib" not in block.code or not _PLOTS.search(block.code) or _SAVES.search(block.code):
+        return ()
+    if any(file.path.lower().endswith(_PICTURES) for file in result.files):
+        return ()
+    return ("no picture was saved: a plot is not shown here, plt.savefig('name.png') keeps it as a file",)
 
 
 def not_run(ruling: Ruling, review: BlockReview | None, after: Sequence[CodeBlock]) -> str:

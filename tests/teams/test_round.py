@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.base import ExecutionResult
+from sandbox.fake import Scripted
 from sessions.events import ApprovalEvent, ExecutionEvent, MessageEvent, NoticeEvent, ReviewEvent, StopEvent, TaskEvent
 from tests.scripted_server import Reply
 from tests.teams.table import APPROVE, MODELS, NO, YES, failed, ok, python, table, words
@@ -25,6 +27,35 @@ async def test_an_error_is_mended_and_nobody_is_asked(tmp_path: Path) -> None:
         assert [event.seq for event in t.recorder.events] == list(range(1, len(t.recorder.events) + 1))
         assert list(t.store.events(t.conversation.session)) == t.recorder.events
         assert stop.usage.calls == 5
+
+
+async def test_what_the_sandbox_notes_is_told_to_human_and_generator(tmp_path: Path) -> None:
+    note = "the kernel was restarted, its variables are gone: it ended with the block"
+    result = Scripted(result=ExecutionResult(3, "x\n", 0.1, notes=(note,)))
+    async with table(tmp_path, [python("import os; os._exit(3)"), DONE], results=[result]) as t:
+        await t.conversation.run("x")
+        [notice] = [event for event in t.recorder.of(NoticeEvent) if event.kind == "sandbox"]
+        assert notice.text == f"T{note[1:]}"
+        assert note in t.generator_read
+
+
+SHOWN = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+
+
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [
+        (SHOWN + "\nplt.savefig(buffer)", ok()),
+        (SHOWN, Scripted(files={"plot.png": b"x"})),
+        (SHOWN, failed("NameError")),
+        ("import matplotlib\nprint(matplotlib.__version__)", ok("3.10\n")),
+        ("box.show()", ok()),
+    ],
+)
+async def test_a_plot_that_was_saved_or_not_made_is_not_noted(tmp_path: Path, code: str, result: Scripted) -> None:
+    async with table(tmp_path, [python(code), DONE], results=[result]) as t:
+        await t.conversation.run("x")
+        assert "picture" not in t.generator_read
 
 
 async def test_each_run_has_its_approval_before_it(tmp_path: Path) -> None:
