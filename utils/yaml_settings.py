@@ -103,12 +103,21 @@ def _problem(one: ErrorDetails, path: Path, lines: Lines, model: type[BaseModel]
         close = difflib.get_close_matches(place[-1], known, n=1)
         hint = f"Did you mean '{close[0]}'?" if close else f"Known keys: {', '.join(known)}."
         return _Problem(line, f"{where}: unknown key '{key}'.", hint, meant=(*place[:-1], *close) if close else ())
-    reason = str(one["msg"]).removeprefix("Value error, ")
+    reason = _reason(one)
     if not key:
         return _Problem(line, f"{where}: {reason}.", "See the comments in the file as it was shipped.")
     if one["type"] == "missing":
         return _Problem(line, f"{where}: '{key}' is missing.", "Add it.", missing=place)
     return _Problem(line, f"{where}: '{key}': {reason}.", "Mend that line.")
+
+
+def _reason(one: ErrorDetails) -> str:
+    """What is wrong, in words of the file where pydantic's are of Python."""
+    if one["type"] in ("tuple_type", "list_type"):
+        return "a list is needed, such as [a, b]"
+    if one["type"] in ("model_type", "dict_type", "model_attributes_type"):
+        return f"keys with values are needed{' below it' if one['loc'] else ', such as `name: value`'}"
+    return str(one["msg"]).removeprefix("Value error, ")
 
 
 def _keys(model: type[BaseModel], place: tuple[str, ...]) -> list[str]:

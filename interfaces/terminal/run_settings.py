@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import filecmp
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +32,9 @@ def make_settings(args: argparse.Namespace, environ: Mapping[str, str]) -> Setti
             values[name] = Path(getattr(args, name)).expanduser().absolute()
     if args.work_dir:
         values["work_dir"] = _directory(args.work_dir)
-    values["files"] = tuple(_readable(text) for text in args.files)
+    values["files"] = _distinct([_readable(text) for text in args.files])
+    if args.work_dir:
+        _keep_own(values["files"], values["work_dir"])
     values["data_dir"] = data_dir(args, environ)
     try:
         settings = Settings(agent_models=dict(args.model_for), environ=dict(environ), **values)
@@ -107,6 +110,37 @@ def _readable(text: str) -> Path:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {_reason(error)}.", "See --files.") from error
     return path
+
+
+def _distinct(paths: list[Path]) -> tuple[Path, ...]:
+    """The paths, each once. Raises `ConfigurationError` for two of one name, of which only one would be there."""
+    by_name: dict[str, Path] = {}
+    for path in paths:
+        other = by_name.setdefault(path.name, path)
+        if not other.samefile(path):
+            raise ConfigurationError(
+                f"{other} and {path} would both be {path.name} in the workspace.", "Rename one, or leave it out."
+            )
+    return tuple(by_name.values())
+
+
+def _keep_own(files: tuple[Path, ...], work_dir: Path) -> None:
+    """Refuse to put a file over another one of the user's: the work directory is theirs, too."""
+    for path in files:
+        for source in [path] if path.is_file() else sorted(path.rglob("*")):
+            target = work_dir / source.relative_to(path.parent)
+            if target.is_file() and source.is_file() and not _is_alike(source, target):
+                raise ConfigurationError(
+                    f"{target} is there already, and is another file than {source}.",
+                    "Rename one of them, or leave it out of --files.",
+                )
+
+
+def _is_alike(source: Path, target: Path) -> bool:
+    try:
+        return source.samefile(target) or filecmp.cmp(source, target, shallow=False)
+    except OSError:
+        return True  # it cannot be read, so it is not copied either, and is told
 
 
 def _reason(error: OSError) -> str:

@@ -132,6 +132,13 @@ def test_bad_usage_is_one_line_with_a_pointer(arguments: list[str], says: str, t
         (["--work-dir", "{home}/nowhere"], {}, "work directory {home}/nowhere does not exist"),
         (["--work-dir", "{home}/file"], {}, "is not a directory"),
         (["--files", "{home}/file", "{home}/gone.csv"], {}, "{home}/gone.csv does not exist"),
+        (["--files", "{home}/file", "{home}/prompts/file"], {}, "would both be file in the workspace"),
+        (
+            ["--files", "{home}/prompts/file", "--work-dir", "{home}"],
+            {},
+            "{home}/file is there already, and is another",
+        ),
+        (["--files", "{home}/deep/prompts", "--work-dir", "{home}"], {}, "{home}/prompts/file is there already"),
         (["--data-dir", "{home}/file/x"], {}, "cannot be made"),
         (["--log-file", "{home}/nowhere/log"], {}, "log file"),
         (["--models-file", "{home}/none.yaml"], {}, "none.yaml is missing"),
@@ -140,6 +147,13 @@ def test_bad_usage_is_one_line_with_a_pointer(arguments: list[str], says: str, t
         (["--models-file", "{home}/mine.yaml", "--model", "opnai"], {}, "no profile 'opnai' in {home}/mine.yaml"),
         (["--models-file", "{home}/mine.yaml"], {}, "Add it in {home}/mine.yaml."),
         (["--sandbox-file", "{home}/unknown.yaml"], {}, "unknown key"),
+        (["--sandbox-file", "{home}/list.yaml"], {}, "list.yaml:1: 'env': a list is needed, such as [a, b]."),
+        (
+            ["--sandbox-file", "{home}/empty.yaml"],
+            {},
+            "empty.yaml:1: 'packages': keys with values are needed below it.",
+        ),
+        (["--sandbox-file", "{home}/file"], {}, "{home}/file: keys with values are needed, such as `name: value`."),
         (["--sandbox-file", "{home}/none.yaml"], {}, "none.yaml is missing. Is that the right path?"),
         (["--sandbox-file", "{home}/local.yaml"], {}, "{home}/local.yaml says runtime: local"),
         (["--prompts-dir", "{home}/prompts"], {}, "code_generator.md {home}/prompts/code_generator.md"),
@@ -161,7 +175,11 @@ def test_what_cannot_be_used_is_one_line_with_status_2(
     (tmp_path / "odd.yaml").write_text("default: mine\nprofiles: {mine: {model: m}}\ncolour: red\n")
     (tmp_path / "mine.yaml").write_text("default: mine\nprofiles: {mine: {model: m}, openai: {model: m}}\n")
     (tmp_path / "local.yaml").write_text("runtime: local\n")
-    (tmp_path / "prompts").mkdir()
+    (tmp_path / "list.yaml").write_text("env: HOME\n")
+    (tmp_path / "empty.yaml").write_text("packages:\n")
+    for folder in (tmp_path / "prompts", tmp_path / "deep" / "prompts"):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text(str(folder))
     filled = [text.format(home=tmp_path) for text in arguments]
     done = run(["-t", "x", *filled], tmp_path, **{"OPENAI_API_KEY": KEY, **environ})
     assert done.returncode == 2, done.stderr
