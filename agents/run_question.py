@@ -82,7 +82,8 @@ def _said(answer: Answer) -> str:
 
 def _permits(asked: Sequence[CodeBlock], info: SandboxInfo, again: bool) -> str:
     """Say in one sentence what a yes permits."""
-    names = " and ".join(f"block {block.index + 1} ({block.language})" for block in asked)
+    *most, last = (f"block {block.index + 1} ({block.language})" for block in asked)
+    names = f"{', '.join(most)} and {last}" if most else last
     network = "with a network" if info.network == "full" else "no network"
     memory = f", {info.limits['memory']} of memory" if "memory" in info.limits else ""
     unknown = " Its last run was interrupted, and what it did until then is not known." if again else ""

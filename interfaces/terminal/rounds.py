@@ -17,6 +17,18 @@ _ANSWERS = {
 }
 
 
+_DEATHS = {
+    132: "illegal instruction",
+    134: "aborted",
+    136: "arithmetic error",
+    137: "killed",
+    139: "segmentation fault",
+    153: "file size limit",
+    159: "forbidden system call",
+}
+"""What the exit codes of common deaths by a signal mean."""
+
+
 class Round:
     """What happened since the generator began to write."""
 
@@ -72,4 +84,5 @@ def how_it_ended(event: ExecutionEvent) -> str:
         return f"out of memory, exit {event.exit_code}"
     if event.timed_out:
         return f"time limit, exit {event.exit_code}"
-    return f"exit {event.exit_code}"
+    death = f", {_DEATHS[event.exit_code]}" if event.exit_code in _DEATHS else ""
+    return f"exit {event.exit_code}{death}"

@@ -21,6 +21,7 @@ from interfaces.terminal.stream import MarkdownStream
 from interfaces.terminal.summary import error_line, summary
 from interfaces.terminal.thoughts import Thoughts
 from interfaces.terminal.verdicts import review_parts
+from sandbox.languages import find
 from sessions.events import (
     AnswerEvent,
     ErrorEvent,
@@ -233,7 +234,7 @@ class Screen:
 
     def _notes_on(self, event: MessageEvent) -> None:
         for name in event.unsupported:
-            self.print(mark(f"{one_line(name, 40)} cannot be run here", "notice"))
+            self.print(mark(f"{one_line(name, 40)} cannot be run here{_who_has(name)}", "notice"))
         if event.unterminated:
             self.print(mark("A fence was not closed: nothing of this message runs", "notice"))
         if event.cut:
@@ -251,7 +252,7 @@ class Screen:
         self._end_output()
         self._round.ran(event)
         if event.truncated:
-            self.print(mark("The output was cut in the middle", "notice"))
+            self.print(mark("The output was cut in the middle: output_kib of sandbox.yaml is what is kept", "notice"))
         for file in event.files:
             self.print(Text(f"→ {one_line(file.path)}  {file.change}, {size(file.size)}"))
             work_dir = self._work_dir()
@@ -304,6 +305,13 @@ class Screen:
             parts = review_parts(self._review)
             self._review = None
             self.print(*parts)
+
+
+def _who_has(name: str) -> str:
+    """What to do about a language that cannot be run, where there is something."""
+    language = find(name)
+    has = language is not None and language.image == "full"
+    return ": the full image has it (`make image-full`, then `variant: full` in sandbox.yaml)" if has else ""
 
 
 def _is_pass(event: Event) -> bool:

@@ -224,6 +224,19 @@ def test_what_cannot_run_is_said() -> None:
     ]
 
 
+def test_a_language_that_the_full_image_has_is_said_with_the_way_to_it() -> None:
+    out = Shown()(words("x", unsupported=("golang",)))
+    hint = "golang cannot be run here: the full image has it (`make image-full`, then `variant: full` in sandbox.yaml)"
+    assert " ".join(out.split()).endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("code", "says"), [(139, "exit 139, segmentation fault"), (159, "exit 159, forbidden system call"), (3, "exit 3")]
+)
+def test_a_death_by_a_signal_is_named(code: int, says: str) -> None:
+    assert Shown()(ran(exit_code=code), passed()).rstrip().endswith(says)
+
+
 def test_the_summary_has_everything() -> None:
     usage = Usage(prompt_tokens=1830, completion_tokens=412, calls=3)
     stop = StopEvent(
