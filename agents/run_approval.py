@@ -98,10 +98,23 @@ class RunApproval:
         if asks and (need.settled or need.network):
             ruling = self._approve(block, "human")
         elif need.settled and self._review(block).by == "rules" and not self._insists(block):
+            self._tell_settled(block, need)
             ruling = self._approve(block, self._by(block))
         else:
             ruling = (await self._decide_run([block]))[0]
         return replace(ruling, packages=need.packages, network=need.network)
+
+    def _tell_settled(self, block: CodeBlock, need: Need) -> None:
+        """Say, for the audit too, why a block that the rules would have asked about runs without a question."""
+        why = f"needs {', '.join(need.packages)}, allowed by sandbox.yaml" if need.packages else "needs no new package"
+        self._parts.desk.emit(
+            NoticeEvent(
+                source=SOURCE,
+                kind="settled",
+                text=f"Block {block.index + 1} ({block.language}) {why}: nothing is asked.",
+                details={"message": self._proposal.message, "index": block.index, "digest": block.digest},
+            )
+        )
 
     def _insists(self, block: CodeBlock) -> bool:
         """Whether a human is to be asked whatever the verdict is."""

@@ -16,6 +16,7 @@ from sessions.events import (
     Event,
     ExecutionEvent,
     MessageEvent,
+    NoticeEvent,
     OutputEvent,
     QuestionEvent,
     ReviewEvent,
@@ -80,6 +81,8 @@ class _Block:
     review: dict[str, Any] | None = None
     answer: str = ""
     approvals: list[ApprovalEvent] = field(default_factory=list)
+    settled_seq: int = 0
+    """Event that says why nothing is asked about packages: they are there, or sandbox.yaml allows them."""
     printed: list[int] = field(default_factory=list)
     """Events of output at its place that no end has accounted for."""
 
@@ -115,6 +118,9 @@ class _Auditor:
             self._answer(event)
         elif isinstance(event, ApprovalEvent):
             self._block(event.message, event.index, event.digest).approvals.append(event)
+        elif isinstance(event, NoticeEvent) and event.kind == "settled":
+            place = (str(event.details["message"]), int(event.details["index"]))
+            self._block(*place, str(event.details["digest"])).settled_seq = event.seq
         elif isinstance(event, OutputEvent):
             self._printed.setdefault((event.message, event.index), []).append(event.seq)
         elif isinstance(event, ExecutionEvent):
@@ -214,10 +220,19 @@ def _problems(
     elif used is not None and (approval.by, approval.policy) != (used.by, used.policy):
         yield "the event of the approval and the approval that was used differ"
     verdict = str((block.review or {}).get("verdict", ""))
-    if used is not None and used.by == "policy" and verdict != "allow":
+    settled = approval is not None and 0 < block.settled_seq < approval.seq and _asks_for_packages_alone(block)
+    if used is not None and used.by == "policy" and verdict != "allow" and not settled:
         yield f"it ran by policy, but the review says {verdict or 'nothing'} of these bytes"
     if event is not None and event.code and not redacted and digest_of(event.language, event.code) != event.digest:
         yield "the code that is recorded does not have the digest that is recorded"
+
+
+def _asks_for_packages_alone(block: _Block) -> bool:
+    """Whether the rules asked about nothing but packages, and nobody else about anything."""
+    review = block.review or {}
+    asking = [finding for finding in review.get("findings", ()) if finding.get("verdict") != "allow"]
+    alone = bool(asking) and all(finding.get("touches") == "packages" for finding in asking)
+    return alone and review.get("verdict") == "ask" and review.get("by") == "rules"
 
 
 def digest_of(language: str, code: str) -> str:

@@ -7,8 +7,18 @@ from pathlib import Path
 import pytest
 
 from safety.code_blocks import digest
+from safety.verdicts import Finding, Touches
 from sessions.audit import AuditEntry, audit, digest_of
-from sessions.events import AnswerEvent, ApprovalEvent, ExecutionEvent, MessageEvent, OutputEvent, QuestionEvent
+from sessions.events import (
+    AnswerEvent,
+    ApprovalEvent,
+    ExecutionEvent,
+    MessageEvent,
+    NoticeEvent,
+    OutputEvent,
+    QuestionEvent,
+    load_event,
+)
 from sessions.memory_store import MemoryStore
 from sessions.redaction import Redactor
 from tests.sessions.example import Writer, write_example
@@ -154,6 +164,29 @@ def test_policy_is_no_excuse_where_the_review_did_not_allow(writer: Writer) -> N
     take(writer, message)
     end(writer, message)
     assert one(writer).problems == ("it ran by policy, but the review says ask of these bytes",)
+
+
+@pytest.mark.parametrize(
+    ("touches", "late", "in_order"), [("packages", False, True), ("packages", True, False), ("network", False, False)]
+)
+def test_packages_that_need_no_question_excuse_nothing_else(
+    writer: Writer, touches: Touches, late: bool, in_order: bool
+) -> None:
+    message = proposed(writer, "ask")
+    seen = Finding(rule="r", verdict="ask", message="m", touches=touches).model_dump()
+    asked = list(writer.store.events(writer.session))[-1].model_dump() | {"seq": 0}
+    asked["blocks"] = [{**asked["blocks"][0], "by": "rules", "findings": [seen]}]
+    writer.store.append(writer.session, load_event(asked))
+    details = {"message": message.id, "index": 0, "digest": message.blocks[0].digest}
+    settled = NoticeEvent(source="code_executor", kind="settled", text="x", details=details)
+    if late:
+        approve(writer, message)
+    writer.store.append(writer.session, settled)
+    if not late:
+        approve(writer, message)
+    take(writer, message)
+    end(writer, message)
+    assert (one(writer).problems == ()) is in_order
 
 
 def test_an_event_that_claims_another_approver(writer: Writer) -> None:

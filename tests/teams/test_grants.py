@@ -10,6 +10,7 @@ import pytest
 from sandbox.executor import DockerExecutor
 from sandbox.fake import FakeSandbox, Scripted
 from sandbox.policy import load_policy
+from sessions.audit import audit
 from sessions.events import ApprovalEvent, ExecutionEvent, NoticeEvent
 from sessions.questions import Answer, Question
 from tests.sandbox.wheelhouse import Wheelhouse
@@ -163,6 +164,8 @@ async def test_what_the_image_has_is_not_asked_for(tmp_path: Path, seat: Seat) -
     async with table(tmp_path, [pip, DONE], results=[ok("already\n")]) as t:
         stop = await t.conversation.run("x")
         assert (stop.reason, t.recorder.asked, len(t.ran), t.sandbox.installed) == ("stopped", [], 1, [])
+        assert "needs no new package: nothing is asked" in t.recorder.of(NoticeEvent)[-1].text
+        assert [entry.problems for entry in audit(t.store, t.conversation.session)] == [()]
 
 
 async def test_a_name_one_edit_away_from_a_well_known_one_is_flagged(tmp_path: Path, seat: Seat) -> None:
@@ -202,6 +205,7 @@ async def test_what_sandbox_yaml_allows_is_not_asked_for(tmp_path: Path, seat: S
         await t.conversation.run("x")
         assert (t.recorder.asked, len(t.ran), t.sandbox.installed) == ([], 1, [("cowsay==6.1",)])
         assert [event.by for event in t.recorder.of(ApprovalEvent)] == ["policy"]
+        assert [entry.problems for entry in audit(t.store, t.conversation.session)] == [()]
 
 
 async def test_the_imports_that_are_allowed_are_there_before_the_first_run(tmp_path: Path, seat: Seat) -> None:
