@@ -28,6 +28,8 @@ OUTER_GRACE_S = 5.0
 """How much later than the supervisor's the host's own time limit is."""
 FILES_GRACE_S = 30.0
 """How long the return of files may pause."""
+FILES_MIB_S = 1.0
+"""How fast they come at least, all in all."""
 
 
 class BlockRun:
@@ -47,6 +49,7 @@ class BlockRun:
         self.stayed = Stayed()
         """Names that the block left in the workspace and that did not come back."""
         self._deadline = 0.0
+        self._last = 0.0
         self._done: dict[str, Any] | None = None
         self.spoilt = "the last block was broken off"
         """Why the container cannot be used again; empty when it can."""
@@ -71,6 +74,7 @@ class BlockRun:
         self._send(language, code, file)
         budget = self._policy.timeout_s + (self._policy.compile_timeout_s if language.compile else 0)
         self._deadline = started + budget + OUTER_GRACE_S
+        self._last = self._deadline + FILES_GRACE_S + self._policy.files_out_mib / FILES_MIB_S
         listener = asyncio.ensure_future(self._listen())
         try:
             await self._wait(listener, cancelled)
@@ -140,13 +144,20 @@ class BlockRun:
         while True:
             kind, fields, data = await channel.receive()
             if kind == frames.OUTPUT:
+                self._incoming.output(len(data))
                 self._output.add(fields["stream"], data)
             elif kind == frames.CUT:
+                self._incoming.cut()
                 self._output.cut(fields["dropped"])
             elif kind == frames.FILE:
-                self._deadline = max(self._deadline, loop.time() + FILES_GRACE_S)
+                self._deadline = max(self._deadline, min(loop.time() + FILES_GRACE_S, self._last))
                 await self._take_file(fields, data)
             elif kind == frames.DONE:
+                if fields["id"] != self._number:
+                    raise SandboxError(
+                        "The sandbox told the end of another block.",
+                        "It was thrown away; the next block gets a fresh one.",
+                    )
                 self._done = fields
                 return
             elif kind == frames.FAULT:
@@ -156,7 +167,7 @@ class BlockRun:
 
     async def _take_file(self, fields: dict[str, Any], data: bytes) -> None:
         name = fields["path"]
-        self._incoming.count(name, len(data), fields["first"])
+        self._incoming.count(name, len(data), fields["first"], fields["last"])
         try:
             change = await in_thread(partial(self._host.receive, name, data, fields["first"], fields["last"]))
         except KeyError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import struct
 from collections import deque
 from typing import Any
 
+from sandbox.answers import checked, plain
 from sandbox.inside import frames
 from utils.errors import SandboxError
 
@@ -66,8 +68,14 @@ class Channel:
                 ) from error
         return self._ready.popleft()
 
-    def _take(self, data: bytes) -> None:
-        self._raw += data
+    async def discard(self) -> None:
+        """Read and drop what comes until the end, or until somebody else reads."""
+        with contextlib.suppress(OSError, RuntimeError):
+            while await self._reader.read(1 << 18):
+                pass
+
+    def _take(self, received: bytes) -> None:
+        self._raw += received
         while len(self._raw) >= _MUX.size:
             stream, size = _MUX.unpack_from(self._raw)
             end = _MUX.size + size
@@ -79,11 +87,12 @@ class Channel:
                 self._complaint = (self._complaint + piece)[-_COMPLAINT_BYTES:]
                 continue
             for kind, payload in self._receiver.feed(piece):
-                self._ready.append((kind, *frames.split_json(payload)))
+                fields, data = frames.split_json(payload)
+                self._ready.append((kind, checked(kind, fields), data))
 
     def _gone(self) -> SandboxError:
         lines = self._complaint.decode("utf-8", "replace").strip().splitlines()
-        why = f" ({lines[-1]})" if lines else ""
+        why = f" ({plain(lines[-1])})" if lines else ""
         return SandboxError(
             f"The sandbox's container ended in the middle{why}.",
             "It may have been removed from outside, or Docker was stopped; the next block gets a fresh one.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,9 +86,8 @@ class Container:
             )
         commands = set(facts["commands"])
         self.languages = tuple(language.name for language in TABLE if language.command in commands)
-        libc = str(facts.get("libc") or "").split(".")
-        minor = int(libc[-1]) if libc[0] == "glibc 2" and libc[-1].isdigit() else 0
-        self.target = Target(str(facts["python"]), str(facts["machine"]), minor)
+        libc = re.fullmatch(r"glibc 2\.([0-9]{1,3})", facts.get("libc", ""))
+        self.target = Target(facts["python"], facts["machine"], int(libc[1]) if libc else 0)
 
     async def install(self, wheels: Sequence[Path], policy: SandboxPolicy) -> None:
         """Install wheels for all blocks from now on; memory grows by what packages may take.
@@ -125,9 +125,12 @@ class Container:
 
     async def remove(self) -> None:
         """Kill and remove it; nothing where it is gone."""
+        # The engine ends no container whose output it cannot get rid of.
+        discarding = asyncio.create_task(self.channel.discard())
         try:
             await _remove(self._engine, self.identifier)
         finally:
+            discarding.cancel()
             self.channel.close()
 
 

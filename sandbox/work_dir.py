@@ -138,6 +138,8 @@ class WorkDir:
         # Hidden ones never come, at any depth: a `.git` with hooks of its own would run on the host.
         if any(not part or part.startswith(".") or "\0" in part for part in parts):
             raise OSError(errno.EINVAL, "not a name below the work directory")
+        if len(parts) > _MAX_DEPTH + 1:
+            raise OSError(errno.EINVAL, f"more than {_MAX_DEPTH} directories deep")
         folder = self._folder(parts[:-1], create=True)
         try:
             temporary = f".{secrets.token_hex(8)}.part"

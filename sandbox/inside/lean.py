@@ -72,9 +72,13 @@ class _Rules:
     """What json's scanner wants to be told."""
 
     strict = True
-    object_hook = object_pairs_hook = parse_constant = None
+    object_hook = object_pairs_hook = None
     parse_float = float
     parse_int = int
+
+    @staticmethod
+    def parse_constant(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
 
 
 def _scanner() -> Callable[[str, int], tuple[Any, int]]:
@@ -98,7 +102,7 @@ def loads(text: str) -> Any:
     """What a JSON text without white space around it says. Raises `ValueError`."""
     try:
         value, end = _scan(text, 0)
-    except StopIteration:
+    except (StopIteration, RecursionError):
         end = -1
     if end != len(text):
         raise ValueError("not JSON")

@@ -10,12 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sandbox.answers import plain
 from sandbox.engine import Engine, EngineError
 from sandbox.posture import PACKAGES
 from sandbox.threads import in_thread
 from utils.errors import SandboxError
 
 _CHUNK_BYTES = 256 << 10
+_MAX_LINES = 20
 
 
 class NotInstalledError(Exception):
@@ -60,7 +62,7 @@ async def hand_in(engine: Engine, container: str, user: int, path: str, wheels: 
     finally:
         writer.close()
     if answer["exit_code"]:
-        raise NotInstalledError(str(answer["text"]))
+        raise NotInstalledError("\n".join(map(plain, str(answer.get("text", "")).splitlines()[-_MAX_LINES:])))
 
 
 async def _send(writer: asyncio.StreamWriter, wheels: Sequence[Path]) -> None:
@@ -82,12 +84,12 @@ async def _answer(reader: asyncio.StreamReader) -> dict[str, Any]:
             output = (output + piece)[-65536:]
     try:
         answer = json.loads(output.strip().rpartition(b"\n")[2])
-        if not isinstance(answer, dict) or "exit_code" not in answer:
+        if not isinstance(answer, dict) or type(answer.get("exit_code")) is not int:
             raise ValueError("no answer")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         said = output.decode("utf-8", "replace").strip().splitlines()
         raise SandboxError(
-            f"Packages could not be installed in the sandbox{f' ({said[-1][:200]})' if said else ''}.",
+            f"Packages could not be installed in the sandbox{f' ({plain(said[-1])})' if said else ''}.",
             "The image needs python3 and pip for it.",
         ) from error
     return answer
