@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sandbox.languages import Language
 
+MAX_CODE_BYTES = 7 << 20
+"""How long a block may be: it travels in one frame."""
 _DIRECTIVE = re.compile(r"\s*filename:\s*(.*?)\s*$")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. +@=,-]{0,99}")
 _MAX_DEPTH = 8
@@ -20,13 +22,15 @@ class BlockFile:
     named: bool = False
     """The block chose the name: the file stays in the workspace and comes back."""
     refusal: str = ""
-    """The block must not run: its name leads out of the workspace."""
+    """The block must not run: its name leads out of the workspace, or it is too long."""
     note: str = ""
     """The name was refused, and the block runs under another."""
 
 
 def block_file(code: str, language: Language) -> BlockFile:
     """Read the first line of a block. A name that is not plain is never passed to a program."""
+    if len(code) > MAX_CODE_BYTES // 4 and len(code.encode("utf-8", "surrogatepass")) > MAX_CODE_BYTES:
+        return BlockFile(language.file, refusal=f"A block may be {MAX_CODE_BYTES >> 20} MiB long, not more")
     first = code.split("\n", 1)[0].rstrip("\r")
     if not first.startswith(language.comment):
         return BlockFile(language.file)

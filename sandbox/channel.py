@@ -100,4 +100,5 @@ class Channel:
 
     def close(self) -> None:
         """Close the stream, which ends the supervisor."""
-        self._writer.close()
+        with contextlib.suppress(RuntimeError):  # its event loop is closed, and the stream goes with its last reference
+            self._writer.close()

@@ -19,7 +19,7 @@ from sandbox.packages.wheels import Target
 from sandbox.policy import MIB, SandboxPolicy
 from sandbox.posture import HOME, PACKAGES, WORKSPACE, broken_promises, is_gvisor, places, processes
 from utils.docker_utils import OWNER_LABEL, image_name, owner_label_value
-from utils.errors import ConfigurationError, ImageMissingError, SandboxError
+from utils.errors import ConfigurationError, ImageMissingError, RoundtableError, SandboxError
 
 PATH = "/opt/sandbox/bin:/usr/local/bin:/usr/bin:/bin"
 HOME_SKELETON = "/opt/sandbox/home"
@@ -35,6 +35,8 @@ class Container:
 
     def __init__(self, engine: Engine, identifier: str, channel: Channel) -> None:
         self._engine = engine
+        self.loop = asyncio.get_running_loop()
+        """Where its stream belongs."""
         self.identifier = identifier
         self.channel = channel
         self.warm = False
@@ -52,7 +54,13 @@ class Container:
         `ConfigurationError` for a limit or runtime that the engine refuses.
         """
         engine = await Engine.find()
-        identifier = await _create(engine, name, policy)
+        creating = asyncio.ensure_future(_create(engine, name, policy))
+        try:
+            identifier = await asyncio.shield(creating)
+        except asyncio.CancelledError:
+            # The engine makes it all the same, and it would stay: it removes by itself only what has been started.
+            await asyncio.shield(_take_back(engine, creating))
+            raise
         try:
             channel = Channel(*await engine.attach(identifier))
             container = cls(engine, identifier, channel)
@@ -112,7 +120,7 @@ class Container:
                 f"Packages were not installed within {policy.packages.install_timeout_s} s.",
                 f"Raise packages: install_timeout_s in {policy.file}.",
             ) from None
-        self.channel.send(frames.ENV, {"PYTHONPATH": f"{PACKAGES}/start", "PATH": f"{PATH}:{PACKAGES}/bin"})
+        self.channel.send(frames.ENV, {"PYTHONPATH": f"{PACKAGES}/start", "PATH": f"{PATH}:{PACKAGES}/tree/bin"})
         self.warm = False
 
     async def until_warm(self) -> None:
@@ -132,6 +140,11 @@ class Container:
         finally:
             discarding.cancel()
             self.channel.close()
+
+
+async def _take_back(engine: Engine, creating: asyncio.Future[str]) -> None:
+    with contextlib.suppress(RoundtableError):
+        await _remove(engine, await creating)
 
 
 async def _create(engine: Engine, name: str, policy: SandboxPolicy) -> str:
@@ -154,12 +167,13 @@ async def _create_named(engine: Engine, name: str, image: str, policy: SandboxPo
         if error.status != 409:
             raise
         # As AutoGen's does, a name is taken over; but only from a container of ours.
-        other = await engine.request("GET", f"/containers/{name}/json")
-        if OWNER_LABEL not in (other["Config"].get("Labels") or {}):
-            raise ConfigurationError(
-                f"Another container is named {name}.", "Remove it, or choose another container_name."
-            ) from error
-        await _remove(engine, other["Id"])
+        with contextlib.suppress(EngineError):  # it has gone meanwhile
+            other = await engine.request("GET", f"/containers/{name}/json")
+            if OWNER_LABEL not in (other["Config"].get("Labels") or {}):
+                raise ConfigurationError(
+                    f"Another container is named {name}.", "Remove it, or choose another container_name."
+                ) from error
+            await _remove(engine, other["Id"])
         answer = await engine.request("POST", f"/containers/create?name={name}", body)
     return str(answer["Id"])
 

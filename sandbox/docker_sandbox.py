@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import asyncio_atexit  # type: ignore[import-untyped]  # it has no types
 from autogen_core import CancellationToken
 
 from safety import notebook
@@ -25,6 +27,7 @@ from sandbox.packages.wheels import NotFetchedError
 from sandbox.policy import MIB, SandboxPolicy
 from sandbox.shadows import Planted
 from sandbox.threads import in_thread
+from sandbox.turns import Turns
 from sandbox.work_dir import Limits, WorkDir
 from utils.errors import SandboxError
 from utils.image_recipe import image_name, packages
@@ -48,7 +51,8 @@ class DockerSandbox:
         self._env = {name: variables[name] for name in policy.env if name in variables}
         self._box: Container | None = None
         self._host: WorkDir | None = None
-        self._lock = asyncio.Lock()
+        self._turns = Turns()
+        self._ends_with: weakref.ref[asyncio.AbstractEventLoop] | None = None
         self._running = False
         self._notes: list[str] = []
         self._left_out: frozenset[str] = frozenset()
@@ -82,20 +86,57 @@ class DockerSandbox:
 
     async def start(self) -> None:
         """Make and check the container; nothing where it runs. Raises `SandboxError` and its kind."""
-        async with self._lock:
+        async with self._turns.alone():
             await self._start()
 
     async def _start(self) -> None:
+        if self._box is not None and self._box.loop is not asyncio.get_running_loop():
+            await self._discard("it was started in another event loop")
         if self._box is not None:
             return
-        if self._directory is None and self._temporary is None:
+        fresh = self._directory is None and self._temporary is None
+        if fresh:
             self._temporary = await in_thread(TemporaryDirectory)
+        try:
+            await self._start_box()
+        except BaseException:
+            if fresh:
+                await asyncio.shield(self._drop_temporary())
+            raise
+        self._stop_with_the_loop()
+
+    async def _start_box(self) -> None:
+        if self._directory is not None:
+            with _telling(self._directory):
+                self._directory.mkdir(parents=True, exist_ok=True)
         if self._host is None or self._host.path != self.work_dir:
             self._host = WorkDir(self.work_dir, Limits(self.policy.files_in_mib * MIB, self.policy.files_in))
         self._host.forget()
         self._planted.forget_stayed()
         self._box = await self._make(self.container_name, self.policy)
         self._running = True
+
+    def _stop_with_the_loop(self) -> None:
+        """As AutoGen's does, the sandbox ends with the event loop that it was started in, where nobody stops it."""
+        loop = asyncio.get_running_loop()
+        if self._ends_with is not None and self._ends_with() is loop:
+            return
+        self._ends_with = weakref.ref(loop)
+        own = weakref.ref(self)
+
+        async def stop() -> None:
+            sandbox = own()
+            if sandbox is not None:
+                await sandbox.stop()
+
+        asyncio_atexit.register(stop)
+
+    async def _drop_temporary(self) -> None:
+        directory, self._temporary = self._temporary, None
+        if directory is not None:
+            self._host = None
+            with contextlib.suppress(OSError):
+                await in_thread(directory.cleanup)
 
     async def _make(self, name: str, policy: SandboxPolicy) -> Container:
         """A container with the packages that were granted."""
@@ -141,8 +182,8 @@ class DockerSandbox:
             raise SandboxError("No block may have a network here.", f"Set `network: ask` in {self.policy.file}.")
         if file.refusal:
             return ExecutionResult(exit_code=1, output=file.refusal, duration_s=0.0, notes=(file.refusal,))
-        async with self._lock:
-            if cancellation_token.is_cancelled():
+        async with self._turns.turn(cancellation_token) as token:
+            if token.is_cancelled():
                 return ExecutionResult(exit_code=130, output="", duration_s=0.0, cancelled=True)
             await self._start()
             assert self._host is not None
@@ -159,7 +200,7 @@ class DockerSandbox:
                         *notes,
                         "it ran with a network and so beside the kernel, whose variables it neither saw nor set",
                     )
-                result = await run.run(language, code, file, cancellation_token, notes, left)
+                result = await run.run(language, code, file, token, notes, left)
                 self._planted.note(result.files)
                 return result
             finally:
@@ -176,31 +217,31 @@ class DockerSandbox:
             return Installation(
                 problem=f"Packages cannot be installed here ({self.policy.file}: packages: size_mib is 0)."
             )
-        work = asyncio.ensure_future(self._install(requirements))
-        cancellation_token.link_future(work)
-        return await work
+        async with self._turns.turn(cancellation_token) as token:
+            work = asyncio.ensure_future(self._install(requirements))
+            token.link_future(work)
+            return await work
 
     async def _install(self, requirements: Sequence[str]) -> Installation:
-        async with self._lock:
-            await self._start()
-            box = self._box
-            assert box is not None
-            try:
-                wheels = await self._shelf.fetch(requirements, box.target)
-            except NotFetchedError as error:
-                return Installation(problem=str(error))
-            installed = False
-            try:
-                await box.install([path for _, path in wheels.values()], self.policy)
-                installed = True
-            except NotInstalledError as error:
-                return Installation(problem=f"{', '.join(requirements)} could not be installed: {error}")
-            finally:
-                if not installed:
-                    # Half of it may be there, and an installer still at work.
-                    await self._discard("an installation of packages was broken off")
-            self._shelf.keep(wheels)
-            return Installation(tuple(f"{name} {version}" for name, (version, _) in wheels.items()))
+        await self._start()
+        box = self._box
+        assert box is not None
+        try:
+            wheels = await self._shelf.fetch(requirements, box.target)
+        except NotFetchedError as error:
+            return Installation(problem=str(error))
+        installed = False
+        try:
+            await box.install([path for _, path in wheels.values()], self.policy)
+            installed = True
+        except NotInstalledError as error:
+            return Installation(problem=f"{', '.join(requirements)} could not be installed: {error}")
+        finally:
+            if not installed:
+                # Half of it may be there, and an installer still at work.
+                await self._discard("an installation of packages was broken off")
+        self._shelf.keep(wheels)
+        return Installation(tuple(f"{name} {version}" for name, (version, _) in wheels.items()))
 
     def warnings(self, language: str, code: str) -> tuple[str, ...]:
         """What a human should know before this block runs: refused and shadowing names, imports of changed files."""
@@ -225,8 +266,8 @@ class DockerSandbox:
     ) -> ExecutionResult:
         if file.refusal:
             return ExecutionResult(exit_code=1, output=file.refusal, duration_s=0.0, notes=(file.refusal,))
-        async with self._lock:
-            if cancellation_token.is_cancelled():  # perhaps because the sandbox was stopped: it is not started again
+        async with self._turns.turn(cancellation_token) as token:
+            if token.is_cancelled():  # perhaps because the sandbox was stopped: it is not started again
                 return ExecutionResult(exit_code=130, output="", duration_s=0.0, cancelled=True)
             await self._start()
             box, host = self._box, self._host
@@ -238,7 +279,7 @@ class DockerSandbox:
             run = BlockRun(box, host, self.policy, self._runs, on_output)
             try:
                 left = await self._send_changes(box, host)
-                result = await run.run(language, code, file, cancellation_token, notes, left)
+                result = await run.run(language, code, file, token, notes, left)
                 self._planted.note(result.files, run.stayed)
                 return result
             finally:
@@ -247,7 +288,8 @@ class DockerSandbox:
 
     async def _send_changes(self, box: Container, host: WorkDir) -> tuple[str, ...]:
         """Bring the workspace up to what the work directory holds; returns what is left out and was not yet told."""
-        new, gone, left = host.changes() if self._runs > 1 and host.is_small else await in_thread(host.changes)
+        with _telling(host.path):
+            new, gone, left = host.changes() if self._runs > 1 and host.is_small else await in_thread(host.changes)
         self._planted.forget(gone)
         if gone:
             box.channel.send(frames.REMOVE, {"paths": gone})
@@ -272,37 +314,47 @@ class DockerSandbox:
 
     async def put_files(self, paths: Sequence[Path]) -> tuple[str, ...]:
         """Copy files and directories of the host into the work directory, and so into the workspace."""
-        async with self._lock:
+        async with self._turns.alone():
             await self._start()
             assert self._host is not None
             return tuple(await in_thread(partial(self._host.adopt, paths)))
 
     async def until_warm(self) -> None:
         """Wait until a kernel or warm process is ready for a Python block; for measuring. Raises `SandboxError`."""
-        async with self._lock:
+        async with self._turns.alone():
             await self._start()
             # A kernel says so once, before its first block.
             if (self.policy.warm or (self.policy.kernel and not self._runs)) and self._box is not None:
                 await asyncio.wait_for(self._box.until_warm(), self.policy.start_timeout_s)
 
     async def stop(self) -> None:
-        """Remove the container, and the work directory where it was a temporary one."""
-        async with self._lock:
+        """Remove the container, and the work directory where it was a temporary one; cancels what runs or waits."""
+        self._running = False
+        self._turns.cancel()
+        async with self._turns.alone():
             box, self._box = self._box, None
             self._running = False
             self._notes = []
             if box is not None:
                 await asyncio.shield(box.remove())
-            directory, self._temporary = self._temporary, None
-            if directory is not None:
-                self._host = None
-                with contextlib.suppress(OSError):
-                    await in_thread(directory.cleanup)
+            await self._drop_temporary()
 
     async def restart(self) -> None:
-        """Replace the container by a fresh one; the work directory stays."""
-        async with self._lock:
+        """Replace the container by a fresh one; the work directory stays, and what runs or waits is cancelled."""
+        self._turns.cancel()
+        async with self._turns.alone():
             box, self._box = self._box, None
             if box is not None:
                 await asyncio.shield(box.remove())
             await self._start()
+
+
+@contextlib.contextmanager
+def _telling(directory: Path) -> Iterator[None]:
+    """What the system has against the work directory, as a `SandboxError`."""
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(
+            f"The work directory {directory} cannot be used: {error.strerror or error}.", "It must be a directory."
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,10 +17,13 @@ from docker.types import DeviceRequest
 from typing_extensions import Self
 
 from sandbox.arguments import refuse
+from sandbox.base import ExecutionResult
 from sandbox.block_file import block_file
 from sandbox.docker_sandbox import DockerSandbox
 from sandbox.policy import SandboxPolicy
 from utils.errors import SandboxError
+
+_log = logging.getLogger("sandbox")
 
 Function = FunctionWithRequirements[Any, Any] | Callable[..., Any] | FunctionWithRequirementsStr
 
@@ -68,6 +72,7 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
         # Validated again: a limit out of range is refused here too.
         policy = policy.changed(**values)
         refuse(
+            container_name=container_name,
             work_dir=work_dir,
             bind_dir=bind_dir,
             auto_remove=auto_remove,
@@ -78,6 +83,7 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
             init_command=init_command,
             network=policy.network,
         )
+        self._given_name = container_name or None
         container_name = container_name or f"roundtable-{uuid.uuid4().hex}"
         DockerCommandLineCodeExecutor.__init__(
             self,
@@ -90,15 +96,20 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
             extra_hosts=extra_hosts,
             delete_tmp_files=delete_tmp_files,
         )
-        DockerSandbox.__init__(self, policy, container_name, environ or {}, self._work_dir)
+        # A later change of the program's directory must not change which one is meant.
+        directory = self._work_dir.absolute() if self._work_dir else None
+        DockerSandbox.__init__(self, policy, container_name, environ or {}, directory)
 
     async def execute_code_blocks(
         self, code_blocks: list[CodeBlock], cancellation_token: CancellationToken
     ) -> CommandLineCodeResult:
         """Run blocks in order up to the first that fails.
 
+        `code_file` is the first block's file that is kept, by the name that the block gave itself; None where there is
+        none. What stayed behind and what else is to be known of a run is logged as a warning of the logger `sandbox`.
         Raises `ValueError` for no blocks and for a language that the image lacks, and `SandboxError`.
         """
+        self._check_running()
         if not self._setup_functions_complete:
             await self._setup_functions(cancellation_token)
         return await self._execute_code_dont_check_setup(code_blocks, cancellation_token)
@@ -106,12 +117,11 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
     async def _execute_code_dont_check_setup(
         self, code_blocks: list[CodeBlock], cancellation_token: CancellationToken
     ) -> CommandLineCodeResult:
-        if not self._running:
-            raise ValueError("Container is not running. Must first be started with either start or a context manager.")
+        self._check_running()
         if not code_blocks:
             raise ValueError("No code blocks to execute.")
         outputs: list[str] = []
-        first: Path | None = None
+        kept: list[Path] = []
         exit_code = 0
         for block in code_blocks:
             try:
@@ -122,8 +132,9 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
             result = await self._run(language, block.code, file, cancellation_token, None)
             outputs.append(result.output)
             exit_code = result.exit_code
-            if first is None and not file.refusal:
-                first = self.work_dir / file.name
+            _tell(result)
+            if file.named:
+                kept.extend(self._kept(file.name, result))
             if result.timed_out:
                 outputs.append("\n Timeout")
             elif result.cancelled:
@@ -131,8 +142,25 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
             if exit_code != 0:
                 break
         return CommandLineCodeResult(
-            exit_code=exit_code, output="".join(outputs), code_file=str(first) if first else None
+            exit_code=exit_code, output="".join(outputs), code_file=str(kept[0]) if kept else None
         )
+
+    def _kept(self, name: str, result: ExecutionResult) -> list[Path]:
+        """The file of a block that named itself, where it is in the work directory and is to stay there."""
+        path = self.work_dir / name
+        if self._delete_tmp_files and any(file.path == name and file.change == "new" for file in result.files):
+            path.unlink(missing_ok=True)
+        return [path] if path.is_file() else []
+
+    def _check_running(self) -> None:
+        if not self._running:
+            raise ValueError("Container is not running. Must first be started with either start or a context manager.")
+
+    async def stop(self) -> None:
+        """Remove the container, and the work directory where it was a temporary one; cancels what runs or waits."""
+        await super().stop()
+        # They may have gone with the directory.
+        self._setup_functions_complete = not self._functions
 
     async def _setup_functions(self, cancellation_token: CancellationToken) -> None:
         source = build_python_functions_file(self._functions)
@@ -144,6 +172,8 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
         }
         code = f"# filename: {self._functions_module}.py\n{source}"
         result = await self.run("python", code, cancellation_token=cancellation_token)
+        if result.cancelled:
+            return
         if result.exit_code != 0:
             needs = f" They need {', '.join(sorted(packages))}; nothing is installed by itself." if packages else ""
             raise ValueError(f"Functions failed to load: {result.output}{needs}")
@@ -152,7 +182,8 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
     def _to_config(self) -> DockerExecutorConfig:
         return DockerExecutorConfig(
             image=self.policy.image,
-            container_name=self.container_name,
+            # Two that are loaded from one dump must not take the container from each other.
+            container_name=self._given_name,
             timeout=self.policy.timeout_s,
             work_dir=str(self._work_dir) if self._work_dir else None,
             functions_module=self._functions_module,
@@ -166,3 +197,11 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
         fields = config.model_dump()
         policy = SandboxPolicy.model_validate(fields.pop("policy", {}))
         return cls(policy=policy, **fields)
+
+
+def _tell(result: ExecutionResult) -> None:
+    """Log what AutoGen's result has no room for."""
+    for note in result.notes:
+        _log.warning("%s", note)
+    if result.left_behind:
+        _log.warning("stayed behind: %s", "; ".join(result.left_behind))

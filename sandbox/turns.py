@@ -1,0 +1,66 @@
+"""Whose turn it is in a sandbox: one call at a time, all in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from autogen_core import CancellationToken
+
+from utils.errors import SandboxError
+
+
+class Turns:
+    """Lets calls through one after the other. Raises `SandboxError` in a second event loop while the first one runs."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = asyncio.Lock()
+        self._calls: set[CancellationToken] = set()
+
+    def alone(self) -> asyncio.Lock:
+        """The lock itself, for a turn that `cancel` leaves alone."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            if self._loop is not None and self._loop.is_running():
+                raise SandboxError("The sandbox is used in another event loop.", "Make one for each loop.")
+            self._loop, self._lock, self._calls = loop, asyncio.Lock(), set()
+        return self._lock
+
+    def cancel(self) -> None:
+        """Cancel the call whose turn it is, and those that wait, as their own tokens would."""
+        self.alone()
+        for call in list(self._calls):
+            call.cancel()
+
+    @asynccontextmanager
+    async def turn(self, cancellation_token: CancellationToken) -> AsyncIterator[CancellationToken]:
+        """A turn with the token that ends it; where that is cancelled before the turn has come, there is none."""
+        call = CancellationToken()
+        cancellation_token.add_callback(call.cancel)
+        lock = self.alone()
+        self._calls.add(call)
+        try:
+            held = await _acquired(lock, call)
+            try:
+                yield call
+            finally:
+                if held:
+                    lock.release()
+        finally:
+            self._calls.discard(call)
+
+
+async def _acquired(lock: asyncio.Lock, token: CancellationToken) -> bool:
+    if not lock.locked():
+        return await lock.acquire()
+    waiting = asyncio.ensure_future(lock.acquire())
+    token.link_future(waiting)
+    try:
+        await asyncio.wait({waiting})
+    except asyncio.CancelledError:
+        if not waiting.cancel() and not waiting.cancelled():
+            lock.release()
+        raise
+    return not waiting.cancelled()
