@@ -15,6 +15,8 @@ import sys
 _PLACE = "/packages"
 _INCOMING = f"{_PLACE}/incoming"
 _START = f"{_PLACE}/start"
+_TREE = f"{_PLACE}/tree"
+"""What wheels hold, files of their choice included: nothing of ours is in there."""
 _TAIL_CHARS = 2000
 
 _SITE = """\
@@ -62,7 +64,7 @@ def _receive() -> list[str]:
 def _install(paths: list[str]) -> tuple[int, str]:
     command = [sys.executable, "-I", "-m", "pip", "install", "--no-index", "--no-deps", "--ignore-installed"]
     command += ["--no-cache-dir", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"]
-    command += ["--quiet", "--prefix", _PLACE, *paths]
+    command += ["--quiet", "--prefix", _TREE, *paths]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     return done.returncode, (done.stderr or done.stdout)[-_TAIL_CHARS:]
 
@@ -70,12 +72,12 @@ def _install(paths: list[str]) -> tuple[int, str]:
 def _arrange() -> None:
     """Let every Python that starts from now on find the packages."""
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    packages = f"{_PLACE}/lib/{version}/site-packages"
+    packages = f"{_TREE}/lib/{version}/site-packages"
     os.makedirs(_START, exist_ok=True)
     with open(f"{_START}/sitecustomize.py", "w") as file:
         file.write(_SITE.format(start=_START, packages=packages))
-    os.makedirs(f"{_PLACE}/bin", exist_ok=True)
-    uv = f"{_PLACE}/bin/uv"
+    os.makedirs(f"{_TREE}/bin", exist_ok=True)
+    uv = f"{_TREE}/bin/uv"
     if not os.path.exists(uv):
         with open(uv, "w") as file:
             file.write(_UV)
@@ -85,7 +87,8 @@ def _arrange() -> None:
 def main() -> None:
     """Install what comes in."""
     os.umask(0o022)
-    os.environ["TMPDIR"] = os.environ["HOME"] = _PLACE
+    os.environ["TMPDIR"] = os.environ["HOME"] = _INCOMING
+    os.environ["PIP_CONFIG_FILE"] = os.devnull
     code, text = 1, ""
     try:
         code, text = _install(_receive())

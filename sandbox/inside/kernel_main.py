@@ -130,7 +130,7 @@ class Main:
             runpy.run_path(_PACKAGES)
             # For pip and other programs that a block starts.
             os.environ["PYTHONPATH"] = os.path.dirname(_PACKAGES)
-            os.environ["PATH"] += ":/packages/bin"
+            os.environ["PATH"] += ":/packages/tree/bin"
 
     def _set_streams(self) -> None:
         """Give the block the standard streams, whatever the one before did to them."""

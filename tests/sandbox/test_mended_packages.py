@@ -5,8 +5,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from autogen_core import CancellationToken
 
+from sandbox.executor import DockerExecutor
 from sandbox.packages.wheels import NotFetchedError, Request, Target, fetch
+from tests.sandbox import box as boxes
+from tests.sandbox.box import run
 from tests.sandbox.wheelhouse import Wheelhouse
 
 pytestmark = [pytest.mark.slow]
@@ -51,3 +55,27 @@ async def test_an_address_that_is_not_needed_is_no_reason_to_refuse(tmp_path: Pa
     house.wheel("above", {"above.py": ""}, requires=["below @ https://localhost/below.zip ; extra == 'more'"])
     request = Request(("above",), TARGET, {}, 1 << 20, 60)
     assert list(await fetch(request, cache=tmp_path / "cache", environ=house.environ)) == ["above"]
+
+
+PLANTED = "import sys; sys.stderr.write('planted\\n')\n"
+DATA = "planter-1.0.data/data"
+
+
+@pytest.mark.docker
+async def test_what_a_wheel_holds_rules_neither_the_start_of_python_nor_the_installer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setattr("sandbox.docker_sandbox.cache_dir", lambda: tmp_path / "cache")
+    house = Wheelhouse(tmp_path / "house")
+    files = {f"{DATA}/start/{name}": PLANTED for name in ("encodings/__init__.py", "json.py", "sitecustomize.py")}
+    configuration = "[global]\npython = /packages/bin/planted\n"
+    files |= {f"{DATA}/{name}": configuration for name in (".config/pip/pip.conf", ".pip/pip.conf", "pip.conf")}
+    house.wheel("planter", {"planter.py": "", **files})
+    house.wheel("second", {"second.py": ""})
+    async with DockerExecutor(policy=boxes.SMALL, environ=house.environ, work_dir=tmp_path / "work") as box:
+        for name in ("planter", "second"):
+            installation = await box.install([name], cancellation_token=CancellationToken())
+            assert installation.problem == ""
+            result = await run(box, f"import json, {name}; print(2)")
+            assert (result.output, result.notes) == ("2\n", ())
