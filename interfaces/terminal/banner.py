@@ -83,4 +83,5 @@ def banner(info: Info, *, demo: bool, human: bool) -> list[RenderableType]:
 def _sandbox(info: SandboxInfo) -> str:
     network = {"none": "no network", "ask": "network if granted", "full": "with network"}[info.network]
     limits = [f"{value} {name.removesuffix('s') if value == '1' else name}" for name, value in info.limits.items()]
-    return ", ".join([info.runtime, network, *limits[:4], f"{info.timeout_s} s a block"])
+    shown = [limit for limit in limits[:4] if not limit.endswith("time a block")]
+    return ", ".join([info.runtime, network, *shown, f"{info.timeout_s} s a block"])

@@ -51,7 +51,7 @@ class Asker:
 
     async def __call__(self, question: Question) -> Answer:
         """Ask. Raises `EndOfInputError` when the input ends; may be cancelled."""
-        self._screen.before_question(question.kind)
+        self._screen.before_question(question.kind, len(question.blocks))
         forget_typed()
         try:
             if question.kind == "run":

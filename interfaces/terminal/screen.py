@@ -166,7 +166,7 @@ class Screen:
     def on_event(self, event: Event) -> None:
         """Show an event."""
         if isinstance(event, QuestionEvent):
-            self.before_question(event.kind)
+            self.before_question(event.kind, len(event.blocks))
             return
         if isinstance(event, OutputEvent):
             self._on_output(event)
@@ -195,9 +195,10 @@ class Screen:
         elif isinstance(event, TaskEvent):
             self._round = Round()
 
-    def before_question(self, kind: str) -> None:
-        """A question comes next. One about a run shows the verdict itself, beside the code."""
-        if kind in ("run", "override"):
+    def before_question(self, kind: str, blocks: int) -> None:
+        """A question comes next. One that shows all blocks that were judged shows their verdicts, beside the code."""
+        all_shown = self._review is not None and len(self._review.blocks) <= blocks
+        if kind in ("run", "override") or (kind in ("package", "network") and all_shown):
             self._review = None
         self.settle()
         if kind in ("feedback", "stuck"):

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from interfaces.terminal.banner import banner
 from interfaces.terminal.outlet import make_console
 from interfaces.terminal.screen import Screen
+from sandbox.base import SandboxInfo
 from sessions.events import (
     AnswerEvent,
     BlockInfo,
@@ -25,6 +27,7 @@ from sessions.events import (
     Usage,
 )
 from sessions.progress import Delta, Progress, Step, Waiting
+from teams.wiring import ConversationInfo
 
 
 class Shown:
@@ -235,6 +238,21 @@ def test_a_language_that_the_full_image_has_is_said_with_the_way_to_it() -> None
 )
 def test_a_death_by_a_signal_is_named(code: int, says: str) -> None:
     assert Shown()(ran(exit_code=code), passed()).rstrip().endswith(says)
+
+
+@pytest.mark.parametrize(("blocks", "times"), [(1, 0), (2, 1)])
+def test_a_verdict_is_not_shown_before_a_question_that_shows_it(blocks: int, times: int) -> None:
+    question = QuestionEvent(source="code_executor", id="q", kind="network", text="x", blocks=({"index": 0},))
+    assert Shown()(review("ask", "Reaches out.", blocks=blocks), question).count("to be asked") == blocks * times
+
+
+def test_the_banner_tells_the_time_a_block_once() -> None:
+    limits = {"time a block": "60 s"}
+    sandbox = SandboxInfo("local: NO SANDBOX", ("python",), (), network="full", limits=limits, timeout_s=60)
+    console = make_console(out := StringIO(), width=80)
+    info = ConversationInfo("m (p)", sandbox, (), Path("w"), "s1", "risky")
+    console.print(*banner(info, demo=False, human=True))
+    assert "local: NO SANDBOX, with network, 60 s a block\n" in out.getvalue()
 
 
 def test_the_summary_has_everything() -> None:
