@@ -60,6 +60,8 @@ class TaskEvent(EventBase):
     text: str
     model: str = ""
     """Profile that answers, as the user named it."""
+    kernel: bool = False
+    """Set with `--kernel`; a session that is resumed goes on with one."""
 
 
 class BlockInfo(BaseModel):

@@ -107,6 +107,8 @@ class Conversation:
         if saved is not None:
             self._turns.state, _ = saved
         ended = bool(events) and isinstance(events[-1], StopEvent) and not _goes_on(events[-1])
+        if self._wiring.sandbox.info.state and any(isinstance(event, ExecutionEvent) for event in events):
+            self._notice("kernel", "The kernel is a fresh one: the variables of earlier blocks are gone.")
         if not tasks or ended:
             return None
         self._report_interrupted()
@@ -190,7 +192,11 @@ class Conversation:
     async def _to_its_end(self, task: str | None, again: bool, started: float, before: Usage) -> StopEvent:
         try:
             if task is not None and not again:
-                self.emit(TaskEvent(source="user", text=task, model=self._wiring.models.label))
+                self.emit(
+                    TaskEvent(
+                        source="user", text=task, model=self._wiring.models.label, kernel=self._wiring.settings.kernel
+                    )
+                )
             reason, text = await self._turns_of(task)
         except TurnCancelledError:
             reason, text = "interrupted", "Interrupted; nothing more of this turn runs."

@@ -1,4 +1,4 @@
-"""A session that is resumed goes on as it was: the same model, the same work directory, unless others are named."""
+"""A session that is resumed goes on as it was: the same model, work directory and kernel, unless others are named."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ _LABEL = re.compile(r"(?P<model>.+) \((?P<profile>[^()]+)\)")
 
 def as_it_was(settings: Settings, prefix: str) -> tuple[str, Settings]:
     """Find the session (the last one without a prefix), and the settings to go on with. Raises `StoreError`."""
+    from sessions.events import TaskEvent
     from sessions.sqlite_store import SqliteStore
 
     with contextlib.closing(SqliteStore.from_settings(settings, read_only=True)) as store:
         info = store.info(store.find(prefix or None))
-    changes: dict[str, object] = {}
+        tasks = [event for event in store.events(info.id) if isinstance(event, TaskEvent)]
+    changes: dict[str, object] = {"kernel": settings.kernel or any(task.kernel for task in tasks[-1:])}
     model = _model_of(info, settings)
     if model and not settings.model and not settings.agent_models:
         changes["model"] = model

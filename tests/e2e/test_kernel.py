@@ -30,6 +30,19 @@ def test_variables_live_on_and_a_plot_comes_back(tmp_path: Path) -> None:
     assert [file["path"] for file in second["files"]] == ["figure_1.png"]
 
 
+@pytest.mark.docker
+def test_a_session_with_a_kernel_is_resumed_with_a_fresh_one(tmp_path: Path) -> None:
+    replies = [Reply(block("kept = 6")), Reply("Set.\nSTOP"), Reply(block("'kept' in globals()")), Reply("Gone.\nSTOP")]
+    with ScriptedServer(replies) as server:
+        key = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-x"}
+        run([*OPTIONS, "--kernel"], tmp_path, **key)
+        again = events(run([*OPTIONS, "--resume"], tmp_path, **key).stdout)
+        assert "share one IPython kernel" in server.to_generator[-1].system
+    [notice] = [event for event in of_type(again, "notice") if event["kind"] == "kernel"]
+    assert "the variables of earlier blocks are gone" in notice["text"]
+    assert [event["output"] for event in of_type(again, "execution")] == ["False\n"]
+
+
 @pytest.mark.parametrize("runtime", ["local", "local-kernel"])
 def test_the_gate_stands_before_a_local_runtime_too(runtime: str, tmp_path: Path) -> None:
     settings = tmp_path / "sandbox.yaml"
