@@ -47,14 +47,17 @@ class Container:
         """The Python that wheels must fit."""
 
     @classmethod
-    async def start(cls, name: str, policy: SandboxPolicy, env: Mapping[str, str]) -> Container:
+    async def start(
+        cls, name: str, policy: SandboxPolicy, env: Mapping[str, str], hosts: Mapping[str, str]
+    ) -> Container:
         """Make and start a container.
 
-        `env`: variables that blocks see beside those of every sandbox. Raises `SandboxError`, `ImageMissingError`, and
-        `ConfigurationError` for a limit or runtime that the engine refuses.
+        `env`: variables that blocks see beside those of every sandbox. `hosts`: addresses by name, for a container with
+        a network. Raises `SandboxError`, `ImageMissingError`, and `ConfigurationError` for a limit or runtime that the
+        engine refuses.
         """
         engine = await Engine.find()
-        creating = asyncio.ensure_future(_create(engine, name, policy))
+        creating = asyncio.ensure_future(_create(engine, name, policy, hosts))
         try:
             identifier = await asyncio.shield(creating)
         except asyncio.CancelledError:
@@ -147,10 +150,10 @@ async def _take_back(engine: Engine, creating: asyncio.Future[str]) -> None:
         await _remove(engine, await creating)
 
 
-async def _create(engine: Engine, name: str, policy: SandboxPolicy) -> str:
+async def _create(engine: Engine, name: str, policy: SandboxPolicy, hosts: Mapping[str, str]) -> str:
     image = policy.image or image_name(policy.variant)
     try:
-        return await _create_named(engine, name, image, policy)
+        return await _create_named(engine, name, _specification(image, policy, hosts))
     except EngineError as error:
         if error.status == 404 and "image" in error.message.lower():
             ours = "make image" if policy.variant == "default" else "make image-full"
@@ -159,8 +162,7 @@ async def _create(engine: Engine, name: str, policy: SandboxPolicy) -> str:
         raise _refused(error, policy) from error
 
 
-async def _create_named(engine: Engine, name: str, image: str, policy: SandboxPolicy) -> str:
-    body = _specification(image, policy)
+async def _create_named(engine: Engine, name: str, body: dict[str, Any]) -> str:
     try:
         answer = await engine.request("POST", f"/containers/create?name={name}", body)
     except EngineError as error:
@@ -205,7 +207,7 @@ def _with_packages(policy: SandboxPolicy) -> int:
     return (policy.memory_mib + policy.packages.size_mib) * MIB
 
 
-def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
+def _specification(image: str, policy: SandboxPolicy, hosts: Mapping[str, str]) -> dict[str, Any]:
     user = policy.user_id
     memory = _with_packages(policy) if is_gvisor(policy) else policy.memory_mib * MIB
     mount = "rw,nosuid,nodev,exec,mode=0755,uid={0},gid={0},size={1},nr_inodes={2}"
@@ -234,6 +236,8 @@ def _specification(image: str, policy: SandboxPolicy) -> dict[str, Any]:
         host["Tmpfs"][PACKAGES] = mount.format(user + 1, size, inodes)
     if policy.runtime:
         host["Runtime"] = policy.runtime
+    if policy.network == "full":
+        host["ExtraHosts"] = [f"{name}:{address}" for name, address in hosts.items()]
     return {
         "Image": image,
         "Entrypoint": ["python3"],

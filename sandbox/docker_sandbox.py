@@ -37,18 +37,24 @@ from utils.sandbox_image import cache_dir
 class DockerSandbox:
     """`sandbox.base.Sandbox` in a container.
 
-    `variables` is what those named by the policy's `env` are taken from. Without a `directory` the work directory is a
-    temporary one, from start to stop.
+    `variables` is what those named by the policy's `env` are taken from; `hosts` are addresses by name, for blocks with
+    a network. Without a `directory` the work directory is a temporary one, from start to stop.
     """
 
     def __init__(
-        self, policy: SandboxPolicy, container_name: str, variables: Mapping[str, str], directory: Path | None
+        self,
+        policy: SandboxPolicy,
+        container_name: str,
+        variables: Mapping[str, str],
+        directory: Path | None,
+        hosts: Mapping[str, str],
     ) -> None:
         self.policy = policy
         self.container_name = container_name
         self._directory = directory
         self._temporary: TemporaryDirectory[str] | None = None
         self._env = {name: variables[name] for name in policy.env if name in variables}
+        self._hosts = hosts
         self._box: Container | None = None
         self._host: WorkDir | None = None
         self._turns = Turns()
@@ -58,8 +64,8 @@ class DockerSandbox:
         self._left_out: frozenset[str] = frozenset()
         self._runs = 0
         self._planted = Planted()
-        ours = policy.image in ("", image_name(policy.variant))
-        self._shelf = Shelf(policy, packages() if ours else {}, variables, cache_dir())
+        self._knows_packages = policy.image in ("", image_name(policy.variant))
+        self._shelf = Shelf(policy, packages() if self._knows_packages else {}, variables, cache_dir())
 
     @property
     def work_dir(self) -> Path:
@@ -140,7 +146,7 @@ class DockerSandbox:
 
     async def _make(self, name: str, policy: SandboxPolicy) -> Container:
         """A container with the packages that were granted."""
-        box = await Container.start(name, policy, self._env)
+        box = await Container.start(name, policy, self._env, self._hosts)
         if self._shelf.wheels:
             try:
                 await box.install(self._shelf.wheels, policy)

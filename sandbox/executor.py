@@ -23,6 +23,8 @@ from sandbox.docker_sandbox import DockerSandbox
 from sandbox.policy import SandboxPolicy
 from utils.errors import SandboxError
 
+_BY_ITSELF = "Nothing is installed by itself: use `install` first."
+
 _log = logging.getLogger("sandbox")
 
 Function = FunctionWithRequirements[Any, Any] | Callable[..., Any] | FunctionWithRequirementsStr
@@ -98,7 +100,7 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
         )
         # A later change of the program's directory must not change which one is meant.
         directory = self._work_dir.absolute() if self._work_dir else None
-        DockerSandbox.__init__(self, policy, container_name, environ or {}, directory)
+        DockerSandbox.__init__(self, policy, container_name, environ or {}, directory, extra_hosts or {})
 
     async def execute_code_blocks(
         self, code_blocks: list[CodeBlock], cancellation_token: CancellationToken
@@ -163,19 +165,21 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
         self._setup_functions_complete = not self._functions
 
     async def _setup_functions(self, cancellation_token: CancellationToken) -> None:
-        source = build_python_functions_file(self._functions)
         packages = {
             package
             for function in self._functions
             if isinstance(function, (FunctionWithRequirements, FunctionWithRequirementsStr))
             for package in function.python_packages
         }
-        code = f"# filename: {self._functions_module}.py\n{source}"
+        lacking = self.lacks(sorted(packages)) if self._knows_packages else ()
+        if lacking:
+            raise ValueError(f"Functions failed to load: they need {', '.join(lacking)}. {_BY_ITSELF}")
+        code = f"# filename: {self._functions_module}.py\n{build_python_functions_file(self._functions)}"
         result = await self.run("python", code, cancellation_token=cancellation_token)
         if result.cancelled:
             return
         if result.exit_code != 0:
-            needs = f" They need {', '.join(sorted(packages))}; nothing is installed by itself." if packages else ""
+            needs = f"They need {', '.join(sorted(packages))}. {_BY_ITSELF}" if packages else ""
             raise ValueError(f"Functions failed to load: {result.output}{needs}")
         self._setup_functions_complete = True
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 
 from autogen_core import CancellationToken
 
@@ -34,12 +35,15 @@ class Turns:
         for call in list(self._calls):
             call.cancel()
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def turn(self, cancellation_token: CancellationToken) -> AsyncIterator[CancellationToken]:
         """A turn with the token that ends it; where that is cancelled before the turn has come, there is none."""
-        call = CancellationToken()
-        cancellation_token.add_callback(call.cancel)
         lock = self.alone()
+        call = CancellationToken()
+        if cancellation_token.is_cancelled():
+            call.cancel()
+        else:
+            cancellation_token.add_callback(partial(_cancel_in, asyncio.get_running_loop(), call))
         self._calls.add(call)
         try:
             held = await _acquired(lock, call)
@@ -64,3 +68,9 @@ async def _acquired(lock: asyncio.Lock, token: CancellationToken) -> bool:
             lock.release()
         raise
     return not waiting.cancelled()
+
+
+def _cancel_in(loop: asyncio.AbstractEventLoop, call: CancellationToken) -> None:
+    # AutoGen's tokens touch futures at once, in whichever thread they are cancelled.
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(call.cancel)

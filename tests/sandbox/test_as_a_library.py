@@ -100,9 +100,10 @@ async def test_functions(tmp_path: Path) -> None:
         assert result.output == "42\n"
 
 
-async def test_functions_whose_packages_are_missing(tmp_path: Path) -> None:
-    async with DockerExecutor(policy=boxes.SMALL, functions=[needy_at_once], work_dir=tmp_path) as own:
-        with pytest.raises(ValueError, match="They need a-package-that-is-not-there"):
+@pytest.mark.parametrize("function", [needy, needy_at_once], ids=["when it is called", "when it is loaded"])
+async def test_functions_whose_packages_are_missing(function: Any, tmp_path: Path) -> None:
+    async with DockerExecutor(policy=boxes.SMALL, functions=[function], work_dir=tmp_path) as own:
+        with pytest.raises(ValueError, match="they need a-package-that-is-not-there"):
             await execute(own, ("python", "print(1)"))
 
 

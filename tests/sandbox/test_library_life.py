@@ -34,10 +34,6 @@ def running(executor: DockerExecutor, code: str, token: CancellationToken | None
     return asyncio.create_task(execute(executor, code, "bash", token))
 
 
-async def file_comes(path: Path) -> None:
-    assert await boxes.until(path.exists, 10)
-
-
 async def test_a_cancelled_call_does_not_wait_for_its_turn(tmp_path: Path) -> None:
     async with DockerExecutor(policy=boxes.SMALL, work_dir=tmp_path) as own:
         token = CancellationToken()
@@ -55,6 +51,17 @@ async def test_a_cancelled_call_does_not_wait_for_its_turn(tmp_path: Path) -> No
         assert (await first).output == "first\n"
         assert boxes.names(tmp_path) == set()
         assert (await execute(own, "print(4)")).output == "4\n"
+
+
+async def test_a_token_may_be_cancelled_in_another_thread(tmp_path: Path) -> None:
+    async with DockerExecutor(policy=boxes.SMALL, work_dir=tmp_path) as own:
+        token = CancellationToken()
+        calls = [running(own, "sleep 100", token), running(own, "echo second > ran", token)]
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(token.cancel)
+        results = await asyncio.wait_for(asyncio.gather(*calls), 1)
+        assert [result.exit_code for result in results] == [130, 130]
+        assert boxes.names(tmp_path) == set()
 
 
 @pytest.mark.parametrize("end", ["stop", "restart"])
@@ -248,3 +255,16 @@ async def test_two_that_are_loaded_from_one_dump_do_not_meet(tmp_path: Path) -> 
     async with own, CodeExecutor.load_component(dumped) as first, CodeExecutor.load_component(dumped) as second:
         for executor in (own, first, second, own):
             assert (await execute(executor, "print(1)")).output == "1\n"
+
+
+@boxes.NO_NETWORK
+async def test_extra_hosts_are_known_where_there_is_a_network(tmp_path: Path) -> None:
+    hosts = {"far-away": "10.1.2.3"}
+    policy = boxes.policy(network="full", packages={"size_mib": 0})
+    async with DockerExecutor(policy=policy, work_dir=tmp_path, extra_hosts=hosts) as own:
+        assert (await execute(own, "getent hosts far-away", "bash")).output.split() == ["10.1.2.3", "far-away"]
+    asking = DockerExecutor(policy=boxes.policy(network="ask"), work_dir=tmp_path, extra_hosts=hosts)
+    async with asking:
+        assert (await execute(asking, "getent hosts far-away", "bash")).exit_code == 2
+        result = await asking.run("bash", "getent hosts far-away", cancellation_token=CancellationToken(), network=True)
+        assert result.output.split() == ["10.1.2.3", "far-away"]
