@@ -40,6 +40,8 @@ TURN_TRIES = 3
 
 CLOSE_WAIT_S = 5.0
 """How long closing waits for a task that it has cancelled, seconds."""
+_NAMES = 30
+"""Files that were not copied in that are named; the others are counted."""
 
 
 class Conversation:
@@ -217,7 +219,9 @@ class Conversation:
         if not await self._start.wait(self._cancelled):
             raise TurnCancelledError
         if self._start.left_out and not had_files:
-            self._notice("files", f"Not copied in: {'; '.join(self._start.left_out)}")
+            left = self._start.left_out
+            more = f"; and {len(left) - _NAMES} more" if len(left) > _NAMES else ""
+            self._notice("files", f"Not copied in: {'; '.join(left[:_NAMES])}{more}")
         if task is not None:
             await self._turns.ready()
             self._turns.first_speaker_next()

@@ -13,7 +13,7 @@ from interfaces.terminal.hanging import mark
 from interfaces.terminal.live import LiveRegion
 from interfaces.terminal.outlet import GAP, batch
 from interfaces.terminal.pictures import Pictures
-from interfaces.terminal.plain import one_line, seconds, size
+from interfaces.terminal.plain import counted, one_line, seconds, size
 from interfaces.terminal.program_output import ProgramOutput
 from interfaces.terminal.rounds import Round
 from interfaces.terminal.status import Status
@@ -39,6 +39,8 @@ from sessions.progress import Delta, Progress, Step, Waiting
 
 _FRAME_S = 0.08
 """Time between two drawings of what is live, seconds."""
+_NAMES = 30
+"""Files of one block that are named on the screen; the event has all."""
 _STARTS_AGAIN = ("retry", "shortened", "fallback")
 """Kinds of notice after which the message begins anew."""
 
@@ -254,14 +256,18 @@ class Screen:
         self._round.ran(event)
         if event.truncated:
             self.print(mark("The output was cut in the middle: output_kib of sandbox.yaml is what is kept", "notice"))
-        for file in event.files:
+        for file in event.files[:_NAMES]:
             self.print(Text(f"→ {one_line(file.path)}  {file.change}, {size(file.size)}"))
             work_dir = self._work_dir()
             if work_dir and file.change != "deleted" and self._held is None:
                 self._live.clear()
                 self._pictures.show(work_dir, file.path)
-        for name in event.left_behind:
+        if (more := len(event.files) - _NAMES) > 0:
+            self.print(Text(f"→ and {counted(more, 'file')} more"))
+        for name in event.left_behind[:_NAMES]:
             self.print(mark(f"left behind: {one_line(name)}", "notice"))
+        if (more := len(event.left_behind) - _NAMES) > 0:
+            self.print(mark(f"left behind: {more:,} more", "notice"))
 
     def _on_stop(self, event: StopEvent) -> None:
         self._end_words()
