@@ -215,14 +215,14 @@ class WorkDir:
                     if reason:
                         left.append(f"{path.name}/{name}: {reason}")
                     else:
-                        self._copy(path / name, f"{path.name}/{name}", left)
+                        self._copy(path, name, f"{path.name}/{name}", left)
             else:
-                self._copy(path, path.name, left)
+                self._copy(path.parent, path.name, path.name, left)
         return left
 
-    def _copy(self, source: Path, name: str, left: list[str]) -> None:
+    def _copy(self, directory: Path, source: str, name: str, left: list[str]) -> None:
         try:
-            descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = _open(directory, source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with os.fdopen(descriptor, "rb") as file:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
@@ -231,7 +231,10 @@ class WorkDir:
                     left.append(f"{name}: over the limit of {self._limits.size_bytes >> 20} MiB for all files")
                 elif not self._is_same(status, name):
                     self._take(name, b"", first=True, last=False)
-                    while data := file.read(1 << 20):
+                    # Not more than it had when it was weighed: it may be growing.
+                    room = status.st_size
+                    while room > 0 and (data := file.read(min(room, 1 << 20))):
+                        room -= len(data)
                         self._take(name, data, first=False, last=False)
                     self._take(name, b"", first=False, last=True)
                     # It is the user's, and it is not inside yet.
@@ -254,15 +257,19 @@ class WorkDir:
     # -- without following links
 
     def _open(self, name: str, flags: int) -> int:
-        parts = name.split("/")
-        folder = self._folder(parts[:-1])
-        try:
-            return os.open(parts[-1], flags, dir_fd=folder)
-        finally:
-            os.close(folder)
+        return _open(self.path, name, flags)
 
     def _folder(self, parts: list[str], create: bool = False) -> int:
         return _open_folder(self.path, parts, create)
+
+
+def _open(path: Path, name: str, flags: int) -> int:
+    parts = name.split("/")
+    folder = _open_folder(path, parts[:-1])
+    try:
+        return os.open(parts[-1], flags, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _open_folder(path: Path, parts: list[str], create: bool = False) -> int:

@@ -61,6 +61,8 @@ class FilesOut:
                 self._link.send(frames.FILE, {"path": name, "first": first, "last": False}, data)
                 first = False
         except OSError as error:
+            # Tried again after the next block: a lease of a kernel's may have been in the way.
+            self._workspace.forget(name)
             self._left.append((name, error.strerror or "unreadable"))
             return
         self._link.send(frames.FILE, {"path": name, "first": first, "last": True})

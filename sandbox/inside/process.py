@@ -157,9 +157,10 @@ class OutOfMemoryScore:
 
 
 def kill_alone(pid: int) -> bool:
-    """Kill this process without waiting for its end; says whether no other one is beside it. `sweep` must follow."""
-    # Killed before the others are looked for: from here on it can start none.
-    os.kill(pid, signal.SIGKILL)
+    """Kill all without waiting for their end; says whether there is none beside this one. `sweep` must follow."""
+    # Killed before they are looked for, and all at once: from here on none can start another, whose number might lie
+    # where the list has been read already.
+    os.kill(-1, signal.SIGKILL)
     return not {name for name in os.listdir("/proc") if name.isdigit()} - {"1", str(pid)}
 
 

@@ -1,10 +1,12 @@
 """What a red team found to go through: each of these did, before it was mended."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sandbox import work_dir
 from sandbox.executor import DockerExecutor
 from sandbox.policy import SandboxPolicy
 from tests.sandbox import box as boxes
@@ -56,6 +58,7 @@ def ghost():
                     pass
         time.sleep(0.002)
 import os
+from collections.abc import Iterator
 threading.Thread(target=ghost, daemon=True).start()
 """
 
@@ -117,6 +120,7 @@ for path in PLACES:
 """
 LOOK = """
 import os
+from collections.abc import Iterator
 for path in ('/tmp', '/dev/shm', os.environ['HOME']):
     print(os.listxattr(path), int(os.stat(path).st_mtime) == 6789)
 """
@@ -171,6 +175,7 @@ async def test_a_kernel_that_made_the_supervisor_its_tracer_is_made_anew(tmp_pat
 
 LONG = """
 import os
+from collections.abc import Iterator
 os.chdir('/workspace')
 for _ in range(32):
     os.mkdir(b'\\xff' * 255); os.chdir(b'\\xff' * 255)
@@ -214,3 +219,69 @@ async def test_a_relative_folder_of_the_path_is_not_looked_into(tmp_path: Path) 
     async with DockerExecutor(policy=boxes.policy(env=("PATH",)), work_dir=tmp_path, environ=variables) as box:
         await run(box, "printf '#!/bin/sh\\necho planted\\n' > python3; chmod 755 python3", "bash")
         assert (await run(box, "print(1)")).output == "1\n"
+
+
+LEASE = """
+import fcntl, os
+held = os.open('/workspace/leased', os.O_RDWR | os.O_CREAT)
+os.write(held, b'data')
+fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+"""
+
+
+@pytest.mark.slow
+@boxes.only_runc("it has no leases")
+async def test_a_file_that_a_kernel_has_leased_comes_back_later(tmp_path: Path) -> None:
+    async with DockerExecutor(policy=KERNEL, work_dir=tmp_path) as box:
+        assert [left.partition(":")[0] for left in (await run(box, LEASE)).left_behind] == ["leased"]
+        result = await run(box, "os.close(held)")
+        assert [change.path for change in result.files] == ["leased"]
+    assert (tmp_path / "leased").read_text() == "data"
+
+
+def test_a_directory_that_becomes_a_link_while_it_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "given" / "below").mkdir(parents=True)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "given" / "below" / "file").write_text("given")
+    (tmp_path / "secret" / "file").write_text("secret")
+    walk = work_dir._walk
+
+    def walk_and_swap(path: Path) -> Iterator[tuple[str, os.stat_result, str]]:
+        for entry in walk(path):
+            (path / "below").rename(path / "moved")
+            (path / "below").symlink_to(tmp_path / "secret")
+            yield entry
+
+    monkeypatch.setattr(work_dir, "_walk", walk_and_swap)
+    work = work_dir.WorkDir(tmp_path / "work", work_dir.Limits(1 << 20, 10))
+    assert len(work.adopt([tmp_path / "given"])) == 1
+    assert boxes.names(tmp_path / "work") == set()
+
+
+NEIGHBOURS = """
+import os
+from collections.abc import Iterator
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        open('/workspace/late', 'w').close()
+        if os.fork():
+            os._exit(0)
+import time
+time.sleep(0.05)
+"""
+
+
+async def test_a_chain_of_processes_ends_with_a_warm_block(tmp_path: Path) -> None:
+    policy = boxes.policy(warm=True, warm_imports=("json",))
+    async with DockerExecutor(policy=policy, work_dir=tmp_path) as box:
+        for _ in range(3):
+            await box.until_warm()
+            assert (await run(box, NEIGHBOURS)).exit_code == 0
+            result = await run(
+                box, "stat -c %z late; sleep 0.05; stat -c %z late; ls /proc | grep -cE '^[0-9]+$'", "bash"
+            )
+            first, second, processes = result.output.splitlines()
+            assert first == second
+            assert int(processes) <= 5
