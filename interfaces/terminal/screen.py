@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -264,10 +265,8 @@ class Screen:
                 self._pictures.show(work_dir, file.path)
         if (more := len(event.files) - _NAMES) > 0:
             self.print(Text(f"→ and {counted(more, 'file')} more"))
-        for name in event.left_behind[:_NAMES]:
+        for name in _first(event.left_behind):
             self.print(mark(f"left behind: {one_line(name)}", "notice"))
-        if (more := len(event.left_behind) - _NAMES) > 0:
-            self.print(mark(f"left behind: {more:,} more", "notice"))
 
     def _on_stop(self, event: StopEvent) -> None:
         self._end_words()
@@ -312,6 +311,16 @@ class Screen:
             parts = review_parts(self._review)
             self._review = None
             self.print(*parts)
+
+
+def _first(left_behind: Sequence[str]) -> Sequence[str]:
+    """The first of what was left behind, and how many more; the sandbox's own last entry may count others already."""
+    *rest, last = left_behind[_NAMES:] or [""]
+    if not last:
+        return left_behind
+    counted_already = re.fullmatch(r"and (\d+) more", last)
+    more = len(rest) + (int(counted_already[1]) if counted_already else 1)
+    return (*left_behind[:_NAMES], f"and {more:,} more")
 
 
 def _who_has(name: str) -> str:
