@@ -97,7 +97,7 @@ class DockerSandbox:
 
     async def _start(self) -> None:
         if self._box is not None and self._box.loop is not asyncio.get_running_loop():
-            await self._discard("it was started in another event loop")
+            await self._discard("the last one belongs to another event loop")
         if self._box is not None:
             return
         fresh = self._directory is None and self._temporary is None

@@ -141,6 +141,8 @@ class DockerExecutor(DockerSandbox, DockerCommandLineCodeExecutor):
                 outputs.append("\n Timeout")
             elif result.cancelled:
                 outputs.append("Code execution was cancelled.")
+            elif result.oom and exit_code != 0:
+                outputs.append(f"\n Out of memory, of which there are {self.policy.memory_mib} MiB")
             if exit_code != 0:
                 break
         return CommandLineCodeResult(

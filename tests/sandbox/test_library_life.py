@@ -148,6 +148,7 @@ def test_it_ends_with_its_event_loop_and_starts_in_another(tmp_path: Path) -> No
     assert "Must first be started" in refused
     assert second == "['4\\n', '5\\n']"
     # asyncio's debug mode also tells what was slow.
+    assert done.returncode == 0
     assert [line for line in done.stderr.splitlines() if not line.startswith("Executing ")] == []
     assert boxes.containers(name) == []
 
@@ -268,3 +269,10 @@ async def test_extra_hosts_are_known_where_there_is_a_network(tmp_path: Path) ->
         assert (await execute(asking, "getent hosts far-away", "bash")).exit_code == 2
         result = await asking.run("bash", "getent hosts far-away", cancellation_token=CancellationToken(), network=True)
         assert result.output.split() == ["10.1.2.3", "far-away"]
+
+
+@boxes.COSTS_THE_CONTAINER
+async def test_want_of_memory_is_said(tmp_path: Path) -> None:
+    async with DockerExecutor(policy=boxes.SMALL, work_dir=tmp_path) as own:
+        result = await execute(own, "print('before')\nx = bytearray(1 << 30)")
+        assert (result.exit_code, result.output) == (137, "before\n\n Out of memory, of which there are 256 MiB")
