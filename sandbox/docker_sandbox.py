@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import asyncio_atexit  # type: ignore[import-untyped]  # it has no types
 from autogen_core import CancellationToken
 
 from safety import notebook
@@ -58,7 +56,6 @@ class DockerSandbox:
         self._box: Container | None = None
         self._host: WorkDir | None = None
         self._turns = Turns()
-        self._ends_with: weakref.ref[asyncio.AbstractEventLoop] | None = None
         self._running = False
         self._notes: list[str] = []
         self._left_out: frozenset[str] = frozenset()
@@ -109,7 +106,7 @@ class DockerSandbox:
             if fresh:
                 await asyncio.shield(self._drop_temporary())
             raise
-        self._stop_with_the_loop()
+        self._turns.at_close(self.stop)  # as AutoGen's does, where nobody stops it before
 
     async def _start_box(self) -> None:
         if self._directory is not None:
@@ -121,21 +118,6 @@ class DockerSandbox:
         self._planted.forget_stayed()
         self._box = await self._make(self.container_name, self.policy)
         self._running = True
-
-    def _stop_with_the_loop(self) -> None:
-        """As AutoGen's does, the sandbox ends with the event loop that it was started in, where nobody stops it."""
-        loop = asyncio.get_running_loop()
-        if self._ends_with is not None and self._ends_with() is loop:
-            return
-        self._ends_with = weakref.ref(loop)
-        own = weakref.ref(self)
-
-        async def stop() -> None:
-            sandbox = own()
-            if sandbox is not None:
-                await sandbox.stop()
-
-        asyncio_atexit.register(stop)
 
     async def _drop_temporary(self) -> None:
         directory, self._temporary = self._temporary, None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
+import asyncio_atexit  # type: ignore[import-untyped]  # it has no types
 from autogen_core import CancellationToken
 
 from utils.errors import SandboxError
@@ -19,6 +21,7 @@ class Turns:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = asyncio.Lock()
         self._calls: set[CancellationToken] = set()
+        self._closing: weakref.ref[asyncio.AbstractEventLoop] | None = None
 
     def alone(self) -> asyncio.Lock:
         """The lock itself, for a turn that `cancel` leaves alone."""
@@ -34,6 +37,21 @@ class Turns:
         self.alone()
         for call in list(self._calls):
             call.cancel()
+
+    def at_close(self, stop: Callable[[], Awaitable[None]]) -> None:
+        """Have a bound method called when the event loop is closed, if its object is still there."""
+        loop = asyncio.get_running_loop()
+        if self._closing is not None and self._closing() is loop:
+            return
+        self._closing = weakref.ref(loop)
+        method = weakref.WeakMethod(stop)
+
+        async def call() -> None:
+            bound = method()
+            if bound is not None:
+                await bound()
+
+        asyncio_atexit.register(call)
 
     @contextlib.asynccontextmanager
     async def turn(self, cancellation_token: CancellationToken) -> AsyncIterator[CancellationToken]:
