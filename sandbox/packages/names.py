@@ -12,6 +12,8 @@ from packaging.version import InvalidVersion
 
 _SHORT = 4
 """Names of fewer letters than this have too many neighbours to mean anything."""
+_OF_FILES = re.compile(r"[/\\]|===|\.(?:whl|zip|t[abglx]\w+)$|\.tar\.\w+$", re.IGNORECASE)
+"""`x===../../y` is a version to the grammar of requirements, and to pip the directory y."""
 _PACKAGE_OF = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
@@ -78,7 +80,12 @@ def normalised(name: str) -> str:
 
 
 def requirement(text: str) -> Requirement | None:
-    """A requirement that names a package and perhaps extras and versions; None for an address, a path or a marker."""
+    """A requirement that names a package and perhaps extras and versions.
+
+    None for an address, a path, a file or a marker: also for what pip takes for a path where there is one of its name.
+    """
+    if _OF_FILES.search(text):
+        return None
     try:
         parsed = Requirement(text)
     except (InvalidRequirement, InvalidVersion):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
+from sandbox.packages.names import requirement
 from sandbox.threads import in_thread
 from utils.errors import RoundtableError
 from utils.wheels import platforms, python_with_pip
@@ -105,6 +106,8 @@ async def fetch(request: Request, *, cache: Path, environ: Mapping[str, str]) ->
     What the constraints name in their very version is left out: the container has it. `environ`: pip's configuration is
     taken from it. Raises `NotFetchedError`. A cancel ends pip.
     """
+    if named := [text for text in request.requirements if requirement(text) is None]:
+        raise NotFetchedError(f"{', '.join(named)} names no package of an index.")
     pool = cache / "packages" / f"{request.target.python}-{request.target.machine}-{request.target.glibc_minor}"
     await in_thread(lambda: pool.mkdir(parents=True, exist_ok=True))
     scratch = Path(await in_thread(lambda: tempfile.mkdtemp(prefix="fetch-", dir=cache)))
@@ -133,6 +136,8 @@ async def _run_pip(request: Request, pool: Path, scratch: Path, environ: Mapping
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
+        # Nothing lies there that pip could take for what is wanted.
+        cwd=scratch,
         env=env | {"TMPDIR": str(scratch), "PYTHONWARNINGS": "ignore"},
         start_new_session=True,
     )

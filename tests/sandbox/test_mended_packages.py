@@ -1,13 +1,19 @@
 """What a red team found to go through in granted packages: each of these did, before it was mended."""
 
 import io
+import os
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from autogen_core import CancellationToken
 
 from sandbox.executor import DockerExecutor
+from sandbox.packages import wheels
+from sandbox.packages.install_lines import read
+from sandbox.packages.names import requirement
 from sandbox.packages.wheels import NotFetchedError, Request, Target, fetch
 from tests.sandbox import box as boxes
 from tests.sandbox.box import run
@@ -55,6 +61,27 @@ async def test_an_address_that_is_not_needed_is_no_reason_to_refuse(tmp_path: Pa
     house.wheel("above", {"above.py": ""}, requires=["below @ https://localhost/below.zip ; extra == 'more'"])
     request = Request(("above",), TARGET, {}, 1 << 20, 60)
     assert list(await fetch(request, cache=tmp_path / "cache", environ=house.environ)) == ["above"]
+
+
+@pytest.mark.parametrize(
+    "text", ["x===../../out/below", "out/below", "below-1.0.tar.gz", "x===..\\\\out", "x===1.0", "x.whl"]
+)
+async def test_what_pip_could_take_for_a_path_is_no_requirement(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "out").mkdir()
+    _source(tmp_path / "out", tmp_path / "ran")
+    (tmp_path / "out" / "below-1.0.tar.gz").rename(tmp_path / "below-1.0.tar.gz")
+    monkeypatch.chdir(tmp_path)
+    environ = {"PATH": os.environ["PATH"], "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
+    assert read("bash", f"pip install '{text}'").requirements == ()
+    known: Callable[[str], Any]
+    for known in (requirement, str):  # and where only pip itself would stop it
+        monkeypatch.setattr(wheels, "requirement", known)
+        with pytest.raises(NotFetchedError):
+            await fetch(Request((text,), TARGET, {}, 1 << 20, 60), cache=tmp_path / "cache", environ=environ)
+        assert not (tmp_path / "ran").exists()
 
 
 PLANTED = "import sys; sys.stderr.write('planted\\n')\n"
