@@ -58,6 +58,7 @@ async def test_a_token_may_be_cancelled_in_another_thread(tmp_path: Path) -> Non
         token = CancellationToken()
         calls = [running(own, "sleep 100", token), running(own, "echo second > ran", token)]
         await asyncio.sleep(0.3)
+        asyncio.get_running_loop().set_debug(True)  # it then refuses what is not thread-safe
         await asyncio.to_thread(token.cancel)
         results = await asyncio.wait_for(asyncio.gather(*calls), 1)
         assert [result.exit_code for result in results] == [130, 130]
