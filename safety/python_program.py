@@ -72,7 +72,7 @@ class Program(Evaluator):
                 warnings.simplefilter("ignore")
                 tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-            raise BrokenSyntaxError(str(error) or type(error).__name__) from error
+            raise BrokenSyntaxError(str(error).replace("<unknown>, ", "") or type(error).__name__) from error
         self.code = code
         super().__init__(tree, max_steps, clock or Clock())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,9 @@ def _problem(one: ErrorDetails, path: Path, lines: Lines, model: type[BaseModel]
         return _Problem(line, f"{where}: unknown key '{key}'.", hint, meant=(*place[:-1], *close) if close else ())
     reason = _reason(one)
     if not key:
+        # About several keys at once: the first of those that the file has.
+        line = min((lines[name,] for name in re.findall(r"\w+", reason) if (name,) in lines), default=0)
+        where = f"{path}:{line}" if line else str(path)
         return _Problem(line, f"{where}: {reason}.", "See the comments in the file as it was shipped.")
     if one["type"] == "missing":
         return _Problem(line, f"{where}: '{key}' is missing.", "Add it.", missing=place)

@@ -153,6 +153,7 @@ def test_bad_usage_is_one_line_with_a_pointer(arguments: list[str], says: str, t
             {},
             "empty.yaml:1: 'packages': keys with values are needed below it.",
         ),
+        (["--sandbox-file", "{home}/sum.yaml"], {}, "sum.yaml:2: workspace_mib + tmp_mib + home_mib + shm_mib + reserve"),
         (["--sandbox-file", "{home}/file"], {}, "{home}/file: keys with values are needed, such as `name: value`."),
         (["--sandbox-file", "{home}/none.yaml"], {}, "none.yaml is missing. Is that the right path?"),
         (["--sandbox-file", "{home}/local.yaml"], {}, "{home}/local.yaml says runtime: local"),
@@ -176,6 +177,7 @@ def test_what_cannot_be_used_is_one_line_with_status_2(
     (tmp_path / "mine.yaml").write_text("default: mine\nprofiles: {mine: {model: m}, openai: {model: m}}\n")
     (tmp_path / "local.yaml").write_text("runtime: local\n")
     (tmp_path / "list.yaml").write_text("env: HOME\n")
+    (tmp_path / "sum.yaml").write_text("pids: 64\nworkspace_mib: 900\n")
     (tmp_path / "empty.yaml").write_text("packages:\n")
     for folder in (tmp_path / "prompts", tmp_path / "deep" / "prompts"):
         folder.mkdir(parents=True)

@@ -112,6 +112,11 @@ def test_broken_python_is_never_allowed(code: str) -> None:
     assert review("python", code)[0] != "allow"
 
 
+def test_where_python_is_broken_is_told_without_the_parsers_own_names() -> None:
+    _, findings = review("python", "x = 1\ny = = 2\n")
+    assert [finding.message for finding in findings] == ["does not parse as Python: invalid syntax (line 2)"]
+
+
 @pytest.mark.parametrize("code", ["if true; then", "echo 'a", "f() {", "case x in", "rm -rf / ; ("])
 def test_broken_shell_is_never_allowed(code: str) -> None:
     assert review("bash", code)[0] != "allow"

@@ -20,7 +20,7 @@ def test_the_shipped_file_is_the_default_for_a_chat() -> None:
     [
         ("timeout_s: 5\nmemry_mib: 3\n", r"sandbox\.yaml:2: unknown key 'memry_mib'\. Did you mean 'memory_mib'\?"),
         ("pids: 3\n", r"sandbox\.yaml:1: 'pids': .*greater than or equal to 16"),
-        ("memory_mib: 300\n", r"sandbox\.yaml: .*= 960 MiB, but memory_mib is 300"),
+        ("memory_mib: 300\n", r"sandbox\.yaml:1: .*= 960 MiB, but memory_mib is 300"),
         ("network: perhaps\n", r"sandbox\.yaml:1: 'network'"),
         ("user_id: 0\n", r"sandbox\.yaml:1: 'user_id'"),
         ("env: ['A=1']\n", r"'env': 'A=1' is not the name of a variable"),
