@@ -153,7 +153,11 @@ def test_bad_usage_is_one_line_with_a_pointer(arguments: list[str], says: str, t
             {},
             "empty.yaml:1: 'packages': keys with values are needed below it.",
         ),
-        (["--sandbox-file", "{home}/sum.yaml"], {}, "sum.yaml:2: workspace_mib + tmp_mib + home_mib + shm_mib + reserve"),
+        (
+            ["--sandbox-file", "{home}/sum.yaml"],
+            {},
+            "sum.yaml:2: workspace_mib + tmp_mib + home_mib + shm_mib + reserve",
+        ),
         (["--sandbox-file", "{home}/file"], {}, "{home}/file: keys with values are needed, such as `name: value`."),
         (["--sandbox-file", "{home}/none.yaml"], {}, "none.yaml is missing. Is that the right path?"),
         (["--sandbox-file", "{home}/local.yaml"], {}, "{home}/local.yaml says runtime: local"),
