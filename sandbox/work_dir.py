@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.answers import plain
 from sandbox.base import FileChange
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -77,7 +78,7 @@ class WorkDir:
             if not reason and len(found) >= self._limits.files:
                 reason = f"more than {self._limits.files} files"
             if reason:
-                left.append(f"{name}: {reason}")
+                left.append(f"{plain(name)}: {reason}")
                 continue
             room -= status.st_size
             found[name] = _signature(status)
@@ -207,13 +208,13 @@ class WorkDir:
         left: list[str] = []
         for path in paths:
             if path.name.startswith("."):
-                left.append(f"{path.name}: hidden")
+                left.append(f"{plain(path.name)}: hidden")
             elif path.is_symlink():
-                left.append(f"{path.name}: a link")
+                left.append(f"{plain(path.name)}: a link")
             elif path.is_dir():
                 for name, _, reason in _walk(path):
                     if reason:
-                        left.append(f"{path.name}/{name}: {reason}")
+                        left.append(f"{plain(path.name)}/{plain(name)}: {reason}")
                     else:
                         self._copy(path, name, f"{path.name}/{name}", left)
             else:
@@ -226,9 +227,9 @@ class WorkDir:
             with os.fdopen(descriptor, "rb") as file:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    left.append(f"{name}: not a regular file")
+                    left.append(f"{plain(name)}: not a regular file")
                 elif status.st_size > self._limits.size_bytes:
-                    left.append(f"{name}: over the limit of {self._limits.size_bytes >> 20} MiB for all files")
+                    left.append(f"{plain(name)}: over the limit of {self._limits.size_bytes >> 20} MiB for all files")
                 elif not self._is_same(status, name):
                     self._take(name, b"", first=True, last=False)
                     # Not more than it had when it was weighed: it may be growing.
@@ -242,7 +243,7 @@ class WorkDir:
                     self._inside.pop(name, None)
         except OSError as error:
             self._drop(name)
-            left.append(f"{name}: {error.strerror or error}")
+            left.append(f"{plain(name)}: {error.strerror or error}")
 
     def _is_same(self, status: os.stat_result, name: str) -> bool:
         try:

@@ -22,7 +22,7 @@ def test_a_process_is_killed_before_others_are_looked_for(monkeypatch: pytest.Mo
         return ["1", "7", "8", "self"]
 
     def kill(pid: int, number: int) -> None:
-        assert (pid, number) == (7, signal.SIGKILL)
+        assert (pid, number) == (-1, signal.SIGKILL)
         done.append("killed")
 
     monkeypatch.setattr(os, "listdir", listed)

@@ -285,3 +285,12 @@ async def test_a_chain_of_processes_ends_with_a_warm_block(tmp_path: Path) -> No
             first, second, processes = result.output.splitlines()
             assert first == second
             assert int(processes) <= 5
+
+
+def test_names_of_the_hosts_own_files_are_told_plainly(tmp_path: Path) -> None:
+    work = work_dir.WorkDir(tmp_path, work_dir.Limits(1 << 20, 10))
+    given = tmp_path / "given\x1b]0;title\x07"
+    os.mkfifo(given)
+    told = [*work.changes()[2], *work.adopt([given])]
+    assert len(told) == 2
+    assert all(text.isprintable() for text in told)

@@ -219,7 +219,7 @@ umask
 ulimit -n -f
 pwd
 grep -E 'Sig(Ign|Blk|Pnd)' /proc/self/status
-ls -l /proc/self/fd | grep -cE 'socket|/proc/1|oom'
+ls -l /proc/self/fd | grep -cE 'socket|/proc/1/|oom'
 grep oom_score_adj /proc/1/oom_score_adj
 tr '\\0' '\\n' < /proc/self/environ | sort
 """
