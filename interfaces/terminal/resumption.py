@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interfaces.terminal.own_files import keep_apart
 from utils.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ _LABEL = re.compile(r"(?P<model>.+) \((?P<profile>[^()]+)\)")
 
 
 def as_it_was(settings: Settings, prefix: str) -> tuple[str, Settings]:
-    """Find the session (the last one without a prefix), and the settings to go on with. Raises `StoreError`."""
+    """Find the session (the last one without a prefix), and the settings to go on with. Raises `StoreError`.
+
+    Raises `ConfigurationError` where its work directory holds what the program is made of.
+    """
     from sessions.events import TaskEvent
     from sessions.sqlite_store import SqliteStore
 
@@ -30,7 +34,9 @@ def as_it_was(settings: Settings, prefix: str) -> tuple[str, Settings]:
         changes["model"] = model
     if settings.work_dir is None and _is_the_users(info, settings):
         changes["work_dir"] = Path(info.work_dir)
-    return info.id, settings.model_copy(update=changes)
+    settings = settings.model_copy(update=changes)
+    keep_apart(settings)
+    return info.id, settings
 
 
 def _is_the_users(info: SessionInfo, settings: Settings) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from interfaces.terminal.own_files import keep_apart
 from utils.errors import ConfigurationError
 from utils.settings import Settings
 
@@ -41,6 +42,7 @@ def make_settings(args: argparse.Namespace, environ: Mapping[str, str]) -> Setti
     except ValidationError as error:
         raise _explain(error) from error
     _check_agents(settings)
+    keep_apart(settings)
     return settings
 
 

@@ -20,6 +20,22 @@ def needs_own_process(code: str) -> bool:
     return any(_is_of_a_process(node) for node in ast.walk(tree))
 
 
+def quoted(code: str) -> str:
+    """The code as a literal of Python: in raw quotes where its bytes survive them, so that it can be read."""
+    if "'''" in code or code.endswith(("'", "\\")) or "\r" in code or "\0" in code:
+        return repr(code)
+    return f"r'''{code}'''"
+
+
+def written(path: str, code: str) -> str:
+    """Python that makes the file by whose name a block is known to others."""
+    place = f"__import__('pathlib').Path({path!r})"
+    return (
+        f"{place}.parent.mkdir(parents=True, exist_ok=True)\n"
+        f"{place}.write_text({quoted(code)}, encoding='utf-8', newline='')\n"
+    )
+
+
 def _is_of_a_process(node: ast.AST) -> bool:
     if isinstance(node, ast.Import):
         return any(alias.name.split(".")[0] in _MODULES for alias in node.names)

@@ -77,6 +77,12 @@ class Run:
     redacted: bool = False
     """A secret in the code was replaced by a mark: it does not run as it stands here."""
 
+    @property
+    def kept_as(self) -> str:
+        """The file that holds the block itself, which others may import or start; empty where it kept none."""
+        own = hashlib.sha256(self.code.encode("utf-8", "replace")).hexdigest()
+        return next((file.path for file in self.files if file.sha256 == own and file.change != "deleted"), "")
+
 
 Step = TaskEvent | MessageEvent | ReviewEvent | QuestionEvent | AnswerEvent | NoticeEvent | ErrorEvent | StopEvent | Run
 

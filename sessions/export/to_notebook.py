@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from sessions.events import MessageEvent, StopEvent, TaskEvent
-from sessions.export.python_code import needs_own_process
+from sessions.export.python_code import needs_own_process, written
 from sessions.export.story import Run, Story
 from sessions.export.words import BY, ending, is_account, stop_of, visible
 
@@ -98,12 +98,12 @@ def _run(run: Run) -> list[Any]:
         output = "".join(text for _, text in run.pieces)
         parts = [note, why, f"{fence}{run.language}\n{visible(run.code)}\n{fence}"]
         parts += [f"{fence}text\n{visible(output)}\n{fence}"] if output else []
-        return [_words("\n\n".join(parts))]
+        return [_words("\n\n".join(parts)), *_kept(run)]
     outputs = [
         v4.new_output("stream", name=stream, text=text)  # type: ignore[no-untyped-call]
         for stream, text in run.pieces
     ]
-    cells = [_words(note), _code(_source(run), outputs)]
+    cells = [_words(note), *_kept(run), _code(_source(run), outputs)]
     for picture in run.pictures:
         data: str = base64.b64encode(picture.data).decode()
         if picture.media_type == "image/svg+xml":
@@ -114,6 +114,11 @@ def _run(run: Run) -> list[Any]:
         source = _SHOW_PICTURE.get(picture.media_type, _SHOW_PICTURE[""]).format(path=picture.path)
         cells.append(_code(source, [shown]))
     return cells
+
+
+def _kept(run: Run) -> list[Any]:
+    """The file by whose name later blocks may know this one, also where it failed."""
+    return [_code(written(run.kept_as, run.code), [])] if run.kept_as and run.by else []
 
 
 def _source(run: Run) -> str:

@@ -6,7 +6,7 @@ import base64
 import textwrap
 
 from sessions.events import MessageEvent, TaskEvent
-from sessions.export.python_code import needs_own_process
+from sessions.export.python_code import needs_own_process, quoted, written
 from sessions.export.story import Run, Story
 from sessions.export.words import BY, ending, visible
 
@@ -61,6 +61,9 @@ def _inputs(story: Story) -> list[str]:
 
 def _run(run: Run) -> str:
     head = _comment(f"Block {run.index + 1}, {run.language}: {BY[run.by]}; {ending(run)}.")
+    if run.kept_as and run.by:
+        # Also where it failed: later blocks may use what is in it.
+        head += written(run.kept_as, run.code)
     if run.exit_code != 0 or run.redacted or not run.by:
         return head + _comment(run.code)
     if run.language == "python":
@@ -73,11 +76,8 @@ def _run(run: Run) -> str:
 
 
 def _process(command: tuple[str, ...], code: str) -> str:
-    """Hand the code to a program of its own, in raw quotes where its bytes survive them, so that it can be read."""
-    quoted = f"r'''{code}'''"
-    if "'''" in code or code.endswith(("'", "\\")) or "\r" in code or "\0" in code:
-        quoted = repr(code)
-    return f"sys.stdout.flush()\nsubprocess.run([{', '.join(command)}, {quoted}], check=True)\n"
+    """Hand the code to a program of its own."""
+    return f"sys.stdout.flush()\nsubprocess.run([{', '.join(command)}, {quoted(code)}], check=True)\n"
 
 
 def _comment(text: str) -> str:

@@ -139,6 +139,11 @@ def test_bad_usage_is_one_line_with_a_pointer(arguments: list[str], says: str, t
             "{home}/file is there already, and is another",
         ),
         (["--files", "{home}/deep/prompts", "--work-dir", "{home}"], {}, "{home}/prompts/file is there already"),
+        (["--work-dir", str(ROOT)], {}, f"The work directory {ROOT} holds {ROOT}: what blocks write there"),
+        (["--work-dir", "/"], {}, f"The work directory / holds {ROOT}"),
+        (["--work-dir", str(ROOT / "sandbox" / "inside")], {}, "is a part of the program"),
+        (["--work-dir", "{home}/mine", "--data-dir", "{home}/mine/data"], {}, "holds {home}/mine/data"),
+        (["--work-dir", "{home}/mine", "--sandbox-file", "{home}/mine/own.yaml"], {}, "holds {home}/mine/own.yaml"),
         (["--data-dir", "{home}/file/x"], {}, "cannot be made"),
         (["--log-file", "{home}/nowhere/log"], {}, "log file"),
         (["--models-file", "{home}/none.yaml"], {}, "none.yaml is missing"),
@@ -183,6 +188,8 @@ def test_what_cannot_be_used_is_one_line_with_status_2(
     (tmp_path / "list.yaml").write_text("env: HOME\n")
     (tmp_path / "sum.yaml").write_text("pids: 64\nworkspace_mib: 900\n")
     (tmp_path / "empty.yaml").write_text("packages:\n")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "own.yaml").write_text("pids: 64\n")
     for folder in (tmp_path / "prompts", tmp_path / "deep" / "prompts"):
         folder.mkdir(parents=True)
         (folder / "file").write_text(str(folder))

@@ -140,6 +140,34 @@ def test_the_script_runs(store: Store, session: str, tmp_path: Path) -> None:
     assert (place / "sales.csv").read_bytes() == CSV
 
 
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_block_that_keeps_itself_is_there_for_later_ones(
+    exit_code: int, store: Store, work_dir: Path, tmp_path: Path
+) -> None:
+    session = store.create()
+    writer = Writer(store, session, work_dir)
+    own = "# filename: deep/sums.py\nquote = '''it's'''\n" + "raise SystemExit(1)\n" * exit_code
+    (work_dir / "deep").mkdir()
+    (work_dir / "deep" / "sums.py").write_text(own)
+    reader = 'print(open("deep/sums.py").read(), end="")\n'
+    for code, files in ((own, ("deep/sums.py",)), (reader, ())):
+        message = writer.message("x", ("python", code))
+        text = own if code == reader else ""
+        status = exit_code if code == own else 0
+        writer.run(message, message.blocks[0], "human", (("stdout", text),), exit_code=status, files=files)
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    (tmp_path / "it.py").write_text(export(store, session, "script"))
+    command = [sys.executable, "-I", str(tmp_path / "it.py")]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == own
+    cells = ["".join(cell["source"]) for cell in code_cells(json.loads(export(store, session, "notebook")))]
+    (place / "deep" / "sums.py").unlink()
+    made = next(source for source in cells if "write_text" in source)
+    subprocess.run([sys.executable, "-c", made], cwd=place, timeout=60, check=True)
+    assert (place / "deep" / "sums.py").read_text() == own
+
+
 def test_quotes_of_every_kind_survive_the_script(store: Store, work_dir: Path, tmp_path: Path) -> None:
     session = store.create()
     writer = Writer(store, session, work_dir)
